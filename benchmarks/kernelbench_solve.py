@@ -32,8 +32,9 @@ import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -62,6 +63,8 @@ ENDING_S = 20.0
 SAID = 2000
 """Characters that are kept of what a failed command said last."""
 
+OUT_OF_MEMORY = "CUDA out of memory"
+
 ROWS = ("eager", "compile", "compile_max_autotune")
 
 Row = dict[str, Any]
@@ -79,25 +82,27 @@ def main() -> None:
     known = {row["file"] for row in read(options.out)}
     end_s = time.monotonic() + 60 * options.minutes
     lock, cache = threading.Lock(), Path(tempfile.mkdtemp(prefix="solve-cache-"))
-    seats = SimpleQueue[dict[str, str]]()
+    seats, alone = SimpleQueue[dict[str, str]](), threading.Lock()
     for worker in range(options.workers):
         variables = {"CUDA_VISIBLE_DEVICES": str(worker % options.gpus)} if options.gpus else {}
         seats.put(variables | {CACHE_VARIABLE: str(cache)})
 
+    def attempt(file: Path, variables: Mapping[str, str]) -> Row:
+        command = partial(run, end_s=end_s, variables=variables)
+        return solve(file, command, options.gpu_seconds, options.trials, options.max_autotune)
+
     def add(file: Path) -> None:
         if time.monotonic() > end_s - LAST_FILE_S:
             return
-        seat = seats.get()
         try:
-            row = solve(
-                file, partial(run, end_s=end_s, variables=seat), options.gpu_seconds, options.trials,
-                options.max_autotune,
-            )  # fmt: skip
+            with seated(seats, 1) as seat:
+                row = attempt(file, seat)
+            if OUT_OF_MEMORY in row["reason"]:  # the others may have taken it
+                with alone, seated(seats, options.workers) as seat:
+                    row = attempt(file, seat)
         except UnfinishedError:
             print(f"not done in time: {name_of(file)}", flush=True)
             return
-        finally:
-            seats.put(seat)
         with lock, gzip.open(options.out, "at") as out:
             out.write(json.dumps(row) + "\n")
             print(f"{row['seconds']:6.1f} s  {row['file']}: {row['outcome']} {row['reason'][:110]}", flush=True)
@@ -113,6 +118,17 @@ def main() -> None:
     print(text)
     if options.table is not None:
         options.table.write_text(text + "\n")
+
+
+@contextmanager
+def seated(seats: SimpleQueue[dict[str, str]], count: int) -> Iterator[dict[str, str]]:
+    """Takes this many seats and yields the first one's variables: with all of them nobody else is at work."""
+    taken = [seats.get() for _ in range(count)]
+    try:
+        yield taken[0]
+    finally:
+        for seat in taken:
+            seats.put(seat)
 
 
 def arguments() -> argparse.ArgumentParser:

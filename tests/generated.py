@@ -97,6 +97,7 @@ import triton.language as tl
 @triton.jit
 def triton_tem_fused_mm_relu_0(arg_A, arg_B, out_ptr1):
     ACC_TYPE : tl.constexpr = tl.float32
+    ALLOW_TF32 : tl.constexpr = False
     BLOCK_M : tl.constexpr = 64
     BLOCK_N : tl.constexpr = 64
     BLOCK_K : tl.constexpr = 32
@@ -116,7 +117,7 @@ def triton_tem_fused_mm_relu_0(arg_A, arg_B, out_ptr1):
         rk = k + tl.arange(0, BLOCK_K)
         a = tl.load(A + rm[:, None] % M * {width} + rk[None, :], mask=rk[None, :] < K, other=0.0)
         b = tl.load(B + rn[None, :] % N * {width} + rk[:, None], mask=rk[:, None] < K, other=0.0)
-        acc += tl.dot(a, b, out_dtype=ACC_TYPE)
+        acc += tl.dot(a, b, allow_tf32=ALLOW_TF32, out_dtype=ACC_TYPE)
     idx_m = rm[:, None]
     idx_n = rn[None, :]
     tmp0 = triton_helpers.maximum(acc, 0.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from generated import LAUNCH, SIZES, capture
-from kernelwright.inductor import LeaveIt, NotConverted, candidate_text
+from generated import LAUNCH, SIZES, capture, template
+from kernelwright.inductor import LeaveIt, NotConverted, candidate_text, candidate_texts
 from kernelwright.model import Generated, LibraryMode
 
 CALL = "extern_kernels.mm(arg0_1, arg0_1, out=buf0)"
@@ -111,3 +111,48 @@ def test_a_kernel_whose_tensors_have_no_known_size_is_not_left() -> None:
     with pytest.raises(NotConverted) as raised:
         candidate_text(made, "any")
     assert not isinstance(raised.value, LeaveIt)
+
+
+SQUARE = "extern_kernels.mm(arg0_1, reinterpret_tensor(arg0_1, ({width}, {rows}), (1, {width}), 0), out=buf0)"
+
+
+def of_product(rows: int, call: str = SQUARE) -> Generated:
+    """x @ x.T by a library call alone, and by a template."""
+    sizes = ((rows, 4096), (rows - 1, 4083), (rows - 2, 4070))
+    with_call = tuple(capture(*size, lambda text: text.replace(LAUNCH, call)) for size in sizes)
+    return Generated(captures=with_call, templates=tuple(template(*size) for size in sizes), inputs=(("x", None),))
+
+
+def test_a_float32_product_is_not_left_where_a_template_may_split_it() -> None:
+    generated = of_product(1024)
+    texts = candidate_texts(generated, "finish", split=True)
+    assert [("input_precision" in text, "torch.mm" in text) for text in texts] == [
+        (True, False),
+        (True, False),
+        (False, False),
+    ]
+    with pytest.raises(LeaveIt):
+        candidate_texts(generated, "finish")
+
+
+def test_a_product_that_takes_no_longer_than_reading_its_factors_is_left() -> None:
+    with pytest.raises(LeaveIt):
+        candidate_texts(of_product(4), "finish", split=True)
+
+
+def test_a_convolution_alone_is_left() -> None:
+    convolution = (
+        "buf0 = extern_kernels.convolution(arg0_1, arg0_1, stride=(1,), padding=(0,), dilation=(1,), "
+        "transposed=False, output_padding=(0,), groups=1, bias=None)"
+    )
+    with pytest.raises(LeaveIt):
+        candidate_texts(of_product(1024, convolution), "finish", split=True)
+
+
+def test_a_float32_product_is_left_where_its_template_cannot_be_converted() -> None:
+    generated = of_product(1024)
+    broken = tuple(
+        msgspec.structs.replace(one, text=one.text.replace("K = ", "DEPTH = ")) for one in generated.templates
+    )
+    with pytest.raises(LeaveIt):
+        candidate_texts(msgspec.structs.replace(generated, templates=broken), "finish", split=True)

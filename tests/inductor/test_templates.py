@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+import msgspec
 import pytest
 
 from generated import LAUNCH, SIZES, Change, capture, template, unchanged
-from kernelwright.inductor import NotConverted, candidate_text
-from kernelwright.model import Generated
+from kernelwright.inductor import NotConverted, can_split, candidate_text, candidate_texts
+from kernelwright.model import Environment, Generated
 from kernelwright.source.tunables import default_config
+
+Precision = Literal["ieee", "tf32"]
 
 
 def converted(change: Change = unchanged) -> str:
@@ -18,6 +23,68 @@ def test_the_blocks_of_a_template_are_tunables() -> None:
     assert default_config(converted()) == {
         "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 8, "NUM_WARPS": 4, "NUM_STAGES": 3,
     }  # fmt: skip
+
+
+def templates(dtype: str = "float32", precision: Precision = "ieee", change: Change = unchanged) -> Generated:
+    """A product and a kernel beside it, with the product as a template in its place."""
+    with_call = LAUNCH + "\n        extern_kernels.mm(arg0_1, arg0_1, out=buf0)"
+    calls = tuple(capture(*size, lambda text: text.replace(LAUNCH, with_call), dtype) for size in SIZES)
+    made = tuple(
+        msgspec.structs.replace(template(*size, change), tensors=call.tensors)
+        for size, call in zip(SIZES, calls, strict=True)
+    )
+    return Generated(captures=calls, templates=made, inputs=(("x", None),), precision=precision)
+
+
+def dots(texts: list[str]) -> list[str]:
+    return [line.strip() for text in texts for line in text.splitlines() if "tl.dot(" in line]
+
+
+def test_float32_products_are_split_on_tensor_cores_first_and_exact_last() -> None:
+    texts = candidate_texts(templates(), "finish", split=True)
+    assert dots(texts) == [
+        "acc += tl.dot(a, b, input_precision='tf32x3', out_dtype=tl.float32)",
+        "acc += tl.dot(a, b, input_precision='bf16x6', out_dtype=tl.float32)",
+        "acc += tl.dot(a, b, allow_tf32=False, out_dtype=tl.float32)",
+    ]
+    assert [default_config(text) for text in texts] == [
+        {"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 8, "NUM_WARPS": 4, "NUM_STAGES": 3},
+        {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "GROUP_M": 8, "NUM_WARPS": 8, "NUM_STAGES": 3},
+        {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 8, "NUM_WARPS": 4, "NUM_STAGES": 3},
+    ]
+
+
+@pytest.mark.parametrize(
+    "generated",
+    [templates(dtype="float16"), templates(precision="tf32")],
+    ids=["half precision", "TF32 stated"],
+)
+def test_other_products_are_not_split(generated: Generated) -> None:
+    assert candidate_texts(generated, "finish", split=True) == candidate_texts(generated, "finish")
+
+
+def test_a_template_without_an_exact_product_is_not_split() -> None:
+    rounded = templates(
+        change=lambda text: text.replace("ALLOW_TF32 : tl.constexpr = False", "ALLOW_TF32 : tl.constexpr = True")
+    )
+    with pytest.raises(NotConverted, match="no product in full precision"):
+        candidate_texts(rounded, "finish", split=True)
+
+
+@pytest.mark.parametrize(
+    ("device", "target", "can"),
+    [
+        ("NVIDIA H100", "sm_90", True),
+        ("NVIDIA A100", "sm_80", True),
+        ("NVIDIA B200", "sm_100a", True),
+        ("Tesla T4", "sm_75", False),
+        (None, "sm_90", False),
+    ],
+)
+def test_products_are_split_on_a_gpu_whose_tensor_cores_have_the_formats(
+    device: str | None, target: str, can: bool
+) -> None:
+    assert can_split(Environment(device=device, target=target, python="3.11", torch="2.13", triton="3.7")) is can
 
 
 def test_its_grid_is_computed_from_sizes_and_blocks() -> None:

@@ -15,8 +15,8 @@ from kernelwright.inductor.faults import NotConverted
 from kernelwright.model import Environment, Generated
 
 SPLITS = {
-    "bf16x6": {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "num_warps": 8, "num_stages": 3},
     "tf32x3": {"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 32, "num_warps": 4, "num_stages": 3},
+    "bf16x6": {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "num_warps": 8, "num_stages": 3},
 }
 """First config for each `input_precision` of `tl.dot`: the fastest of ten for the products above."""
 
