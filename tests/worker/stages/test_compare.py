@@ -254,7 +254,9 @@ def test_every_row_is_captured_again_halfway_the_last_first() -> None:
     processes = FakeProcesses()
     found = case_of(processes, ("mine",))
     again = [key for verb, key in processes.keys if verb == "capture again"]
-    assert again == [COPY, "mine", "compile", "eager"]
+    assert again == ["compile", "eager", COPY, "mine"]
+    prepared = [key for verb, key in processes.keys if verb == "prepare"]
+    assert prepared == again[::-1], "candidates first: the judge writes their inputs before it gives its memory away"
     first, last = (
         at for at, (verb, _) in enumerate(processes.keys) if verb == "capture again" and _ in (COPY, "eager")
     )

@@ -188,13 +188,6 @@ class Draws:
             self.kept.add((case, draw), found)
         return found
 
-    def keep_only(self, case: str, draw: int) -> Answer:
-        """The answer to one draw; all other cached answers are freed."""
-        answer = self.answer(case, draw)
-        self.kept.clear()
-        self.kept.add((case, draw), answer)
-        return answer
-
     def _new(self, case: str, draw: int) -> Answer:
         """Make an answer. Its errors, units and floors are recorded, even if the answer is not cached."""
         self.kept.make_room(self._answer_bytes(case))

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from kernelwright.worker.judge import rounding
-from kernelwright.worker.judge.tolerance import CHUNK, Scale, describe, is_whole, real
+from kernelwright.worker.judge.tolerance import CHUNK, Scale, describe, is_whole, real, sum_of_squares
 from kernelwright.worker.reference.instance import Instance, accepted, cast, outputs
 
 MULTIPLE = 48.0
@@ -91,8 +91,11 @@ def _scale_moved(moved: Tensor, before: Tensor, step: float) -> Scale:
         return Scale(0.0, 0.0)  # outputs rounded to fewer digits do not show a step of 1e-9
     largest, total = 0.0, 0.0
     for one, other in zip(moved.reshape(-1).split(CHUNK), before.reshape(-1).split(CHUNK), strict=True):
-        distance = ((one - other).abs() / step).nan_to_num(0.0, 0.0, 0.0)
-        largest, total = max(largest, float(distance.max())), total + float((distance * distance).sum())
+        distance = (one - other).abs()
+        if not math.isfinite(float(distance.max())):
+            distance = distance.nan_to_num(0.0, 0.0, 0.0)
+        largest = max(largest, float(distance.max()) / step)
+        total += sum_of_squares(distance) / step**2
     return Scale(largest, math.sqrt(total / moved.numel()))
 
 

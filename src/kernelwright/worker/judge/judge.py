@@ -223,8 +223,9 @@ class Judge:
             torch.cuda.synchronize()
 
     def prepare_baseline(self, case: str, name: str) -> dict[str, Any]:
-        """Prepare a baseline of the framework for timing."""
-        instance = self.draws.keep_only(case, 0).instance
+        """Prepare a baseline of the framework for timing. Of all answers only its inputs stay in memory."""
+        instance = self.baselines.instances.get(case) or self.draws.answer(case, 0).instance
+        self.draws.kept.clear()
         restored = self.draws.work[case].reads_changed
         return self.baselines.prepare(case, name, instance, compulsory_bytes(self.specs[case]), restored)
 

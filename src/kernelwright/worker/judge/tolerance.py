@@ -133,25 +133,29 @@ def errors(
             for other in right:
                 wanted = torch.where(got == other, got, wanted)
         x, y = got.double(), wanted.double()
-        finite = torch.isfinite(y)
-        agreed = (x == y) | (y.isnan() | x.isnan() if lenient else x.isnan() & y.isnan())
-        bounded = torch.isfinite(x)
-        if a.is_floating_point():
-            largest_finite = torch.finfo(a.dtype).max * (NEARLY_INFINITE if lenient else 1.0)
-            bounded |= x.isinf() & (x.sign() == y.sign()) & (y.abs() > largest_finite)
-        same = torch.where(finite, bounded, agreed)
-        finites += int(finite.sum())
-        if not special and not bool(same.all()):
-            special = True
-            at = int((~same).nonzero()[0])
-            worst = describe(actual, start + at, float(x[at]), float(y[at]))
-        difference = torch.where(finite & torch.isfinite(x), (x - y).abs(), 0.0)
+        difference = (x - y).abs()
+        if math.isfinite(float(difference.max())):  # then all values are finite
+            finites += x.numel()
+        else:
+            finite = torch.isfinite(y)
+            agreed = (x == y) | (y.isnan() | x.isnan() if lenient else x.isnan() & y.isnan())
+            bounded = torch.isfinite(x)
+            if a.is_floating_point():
+                largest_finite = torch.finfo(a.dtype).max * (NEARLY_INFINITE if lenient else 1.0)
+                bounded |= x.isinf() & (x.sign() == y.sign()) & (y.abs() > largest_finite)
+            same = torch.where(finite, bounded, agreed)
+            finites += int(finite.sum())
+            if not special and not bool(same.all()):
+                special = True
+                at = int((~same).nonzero()[0])
+                worst = describe(actual, start + at, float(x[at]), float(y[at]))
+            difference = torch.where(finite & torch.isfinite(x), difference, 0.0)
+            y = torch.where(finite, y, 0.0)
         if not (a.is_floating_point() or e.is_floating_point()):  # beyond 2**53, neighbours are equal in float64
             difference = torch.where(got != wanted, difference.clamp(min=1.0), 0.0)
-        y = torch.where(finite, y, 0.0)
-        scale = max(scale, float(y.abs().max()))
-        total += float((y * y).sum())
-        squares += float((difference * difference).sum())
+        scale = max(scale, float(torch.linalg.vector_norm(y, math.inf)))
+        total += sum_of_squares(y)
+        squares += sum_of_squares(difference)
         count += x.numel()
         largest = float(difference.max())
         if largest > max_abs:
@@ -166,6 +170,12 @@ def errors(
         max_abs=max_abs, rms_abs=math.sqrt(squares / elements), scale=Scale(scale, math.sqrt(total / elements)),
         worst=worst, special=special, finite=finites / count if count else 1.0,
     )  # fmt: skip
+
+
+def sum_of_squares(value: torch.Tensor) -> float:
+    """Of float64 numbers, in one pass over them: a product of tensors would take the memory of another."""
+    norm = float(torch.linalg.vector_norm(value))
+    return norm * norm  # infinite where that is too large; ** would raise
 
 
 def _relative(error: float, scale: float) -> float:

@@ -22,10 +22,11 @@ from kernelwright.worker.reference.instance import Instance, mutated
 
 
 class Baselines:
-    """The prepared baselines, by case and name."""
+    """The prepared baselines, by case and name, and the instances that they are timed on, by case."""
 
     def __init__(self) -> None:
         self.timed: dict[tuple[str, str], clock.Timed] = {}
+        self.instances: dict[str, Instance] = {}
 
     def prepare(
         self, case: str, name: str, instance: Instance, case_bytes: int, restored: bool = False
@@ -56,7 +57,7 @@ class Baselines:
                 sets += [own_inputs(instance) for _ in range(more)]
                 timed = timed_on(sets)
         torch.cuda.empty_cache()  # releases the memory of a graph that was slower than plain calls
-        self.timed[case, name] = timed
+        self.timed[case, name], self.instances[case] = timed, instance
         timed.warm_up()
         return {"method": timed.method, "sets": len(sets), "calls": timed.calls, "restored": restored}
 
@@ -81,6 +82,7 @@ class Baselines:
     def forget(self) -> None:
         """Free all prepared baselines: the judge needs their memory. What refers to itself is only freed by `gc`."""
         self.timed.clear()
+        self.instances.clear()
         gc.collect()
         torch.cuda.empty_cache()
 

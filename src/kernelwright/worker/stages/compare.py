@@ -171,7 +171,8 @@ def measured_case(
     """Verify all candidates on one case, then sample all rows in turn.
 
     The judge needs the reference in float64 (four times the memory of bfloat16, its intermediates too) before the
-    framework's rows are prepared, or after they are forgotten: for 3.5 GB of input, 80 GB are too small for both.
+    framework's rows are prepared, or after they are forgotten: for 3.5 GB of input, 80 GB are too small for both. So
+    the candidates get their inputs, which it writes, first.
     """
     case = info.case.name
     rows: list[Row] = []
@@ -179,13 +180,6 @@ def measured_case(
         processes.drop("bench")
         failed = [row for name, one in subjects.items() if (row := unverified(info, name, one)) is not None]
         bad = {row.name for row in failed}
-        for name in framework:
-            try:
-                rows.append(framework_row(processes, case, name))
-            except ServerEnded:
-                raise
-            except (ProblemError, WorkerError) as error:
-                failed.append(Implementation(name=name, status=Status.RUNTIME_ERROR, reason=str(error)[:400]))
         room = largest(subjects, case)
         for name, subject in subjects.items():
             if name in bad or isinstance(subject, Implementation):
@@ -196,11 +190,19 @@ def measured_case(
             else:
                 failed.append(outcome)
         copied = copy_of_fastest(processes, info, rows, subjects, room)
+        if isinstance(copied, Row):
+            rows.append(copied)
+        for name in framework:
+            try:
+                rows.append(framework_row(processes, case, name))
+            except ServerEnded:
+                raise
+            except (ProblemError, WorkerError) as error:
+                failed.append(Implementation(name=name, status=Status.RUNTIME_ERROR, reason=str(error)[:400]))
         seed = secrets.randbits(32)
-        sampled = [*rows, copied] if isinstance(copied, Row) else rows
         readings: list[Clocks | None] = []
         half, kept, lost = sample_in_halves(
-            sampled,
+            rows,
             random.Random(seed),
             lambda among: referred(among, against),
             lambda: readings.append(clocks_now(processes, copied.original if isinstance(copied, Row) else None)),
@@ -216,6 +218,7 @@ def measured_case(
         failed += spoilt(info, subjects, finished)
         processes.drop("bench")
     bad = {row.name for row in failed}
+    finished.sort(key=lambda row: row.name not in FRAMEWORK)
     found = framed(info, [*(row for row in finished if row.name not in bad), *failed])
     return msgspec.structs.replace(
         found, order_seed=seed, exchanged_after=half, noise_floor=floor.fraction, noise_floor_source=floor.source
