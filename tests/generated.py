@@ -136,3 +136,14 @@ def template(rows: int, width: int, change: Change = unchanged) -> Capture:
     spec = TensorSpec(shape=(rows, width), dtype="float32", stride=(width, 1))
     return Capture(text=text.format(rows=rows, width=width, hint=""), names=("x",), tensors=(spec,),
                    numbers={"rows": rows, "dim": width}, configs={name: {"num_warps": 4, "num_stages": 3}})  # fmt: skip
+
+
+SQUARE = "extern_kernels.mm(arg0_1, reinterpret_tensor(arg0_1, ({width}, {rows}), (1, {width}), 0), out=buf0)"
+
+
+def of_product(rows: int, call: str = SQUARE) -> Generated:
+    """x @ x.T in float32 at three sizes, by a library call alone, and by a template."""
+    sizes = ((rows, 4096), (rows - 1, 4083), (rows - 2, 4070))
+    with_call = tuple(capture(*size, lambda text: text.replace(LAUNCH, call)) for size in sizes)
+    templates = tuple(template(*size) for size in sizes)
+    return Generated(captures=with_call, templates=templates, inputs=(("x", None),), torch="2.13")

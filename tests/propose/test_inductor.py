@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import msgspec
 
-from generated import of_even_rows, of_rows
-from kernelwright.model import Candidate, Generated, Operator, Proposal, Request, Trial
+from generated import LAUNCH, SQUARE, of_even_rows, of_product, of_rows
+from kernelwright.model import Candidate, Evaluation, Generated, Operator, Proposal, Request, Status, Trial
 from kernelwright.propose import Context
 from kernelwright.propose.inductor import Inductor, InductorFirst
 from proposing import Blobs, context, passed
@@ -66,6 +66,30 @@ def test_it_is_not_proposed_twice() -> None:
     again = Inductor().propose(Request(number=1, operator=Operator.SEED), around(first()))
     assert again.candidate is None
     assert again.error == "every kernel that torch.compile generates was tried before"
+
+
+def on_gpu(*trials: Trial) -> Context:
+    found = around(*trials, generated=of_product(1024, f"{LAUNCH}\n        {SQUARE}"))
+    return replace(found, environment=msgspec.structs.replace(found.environment, device="NVIDIA H100", target="sm_90"))
+
+
+def ways(*evaluations: Evaluation) -> list[str]:
+    """How the kernels that follow each other multiply. evaluations: of all but the last."""
+    trials: list[Trial] = []
+    for number in range(len(evaluations) + 1):
+        operator, parents = (Operator.IMPROVE, (0,)) if number else (Operator.SEED, ())
+        request = Request(number=number, operator=operator, parents=parents, round=min(number, 1))
+        proposal = Inductor().propose(request, on_gpu(*trials))
+        assert proposal.candidate is not None, proposal.error
+        trials.append(Trial(request=request, proposal=proposal, evaluation=[*evaluations, passed(1.0)][number]))
+    sources = [one.proposal.candidate.source for one in trials if one.proposal.candidate]
+    return [next(way for way in ("tf32x3", "bf16x6", "allow_tf32=False") if way in source) for source in sources]
+
+
+def test_exact_products_follow_only_where_the_judge_refuses_split_ones() -> None:
+    wrong = Evaluation(status=Status.WRONG)
+    assert ways(wrong, wrong) == ["tf32x3", "bf16x6", "allow_tf32=False"]
+    assert ways(passed(100.0), wrong) == ["tf32x3", "bf16x6", "tf32x3"], "the first is tuned"
 
 
 def test_the_library_mode_of_the_problem_decides() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from kernelwright import codec
 from kernelwright.inductor import NotConverted, can_split, candidate_texts
-from kernelwright.model import Candidate, Operator, Proposal, Request
+from kernelwright.model import Candidate, Generated, Operator, Proposal, Request
 from kernelwright.propose.builtin import Builtin
 from kernelwright.propose.protocol import Context, Proposer
 
@@ -24,8 +24,9 @@ class Inductor:
     shows_profiles = False
 
     def __init__(self, sampler: str = "model") -> None:
-        """sampler: as in `Builtin`. Raises `ConfigError` as `Builtin` does."""
-        self._builtin = Builtin(sampler)
+        """sampler: as in `Builtin`, after a local search around the first config, which Inductor chose. Raises
+        `ConfigError` as `Builtin` does."""
+        self._builtin = Builtin(sampler, opening="local")
 
     def answers_at_once(self, request: Request) -> bool:
         return request.operator is not Operator.SEED  # the worker caches the generated text
@@ -44,7 +45,7 @@ class Inductor:
         """The first generated kernel that was not tried before."""
         generated = context.generate()
         try:
-            texts = candidate_texts(generated, context.problem.library, can_split(context.environment))
+            texts = sources(generated, context)
         except NotConverted as reason:
             return Proposal(author=AUTHOR, error=str(reason))
         tried = [one.source for one in (*context.in_flight, *(t.proposal.candidate for t in context.trials)) if one]
@@ -61,6 +62,15 @@ class Inductor:
 
     def close(self) -> None:
         """Nothing to close."""
+
+
+def sources(generated: Generated, context: Context) -> list[str]:
+    """The kernels to propose, in order. Exact products are slow: kernels with them follow only where those with split
+    products failed. Raises `NotConverted`."""
+    library, split = context.problem.library, can_split(context.environment)
+    found = candidate_texts(generated, library, split)
+    failed = {t.proposal.candidate.source for t in context.trials if t.proposal.candidate and t.score_us is None}
+    return found + (candidate_texts(generated, library) if split and failed.issuperset(found) else [])
 
 
 class InductorFirst:

@@ -31,6 +31,9 @@ REPLAY_US = 1000.0
 COLD_FACTOR = 4
 """Total size of the rotating sets over the size of the L2 cache, at least: no data survives a rotation."""
 
+ONE_SET_FACTOR = 100
+"""Size of a set over the size of the L2 cache from which one set is enough."""
+
 MAX_CALLS = 1024
 
 CLOSE = 1.1
@@ -254,7 +257,10 @@ def call_us(piece: Piece, restore: Piece | None = None, repeats: int = 20) -> tu
 
 
 def sets_needed(bytes_per_set: int, l2_bytes: int, free_bytes: int) -> int:
-    """Number of rotating input sets that makes every call cold, within half of the free memory."""
+    """Number of rotating input sets that makes every call cold, within half of the free memory: one where the L2 cache
+    can keep no more than a hundredth of a set from call to call."""
+    if bytes_per_set >= ONE_SET_FACTOR * l2_bytes:
+        return 1
     wanted = -(-COLD_FACTOR * l2_bytes // max(bytes_per_set, 1)) + 1
     affordable = max(1, free_bytes // 2 // max(bytes_per_set, 1))
     return int(max(1, min(wanted, affordable, MAX_CALLS // 4)))
