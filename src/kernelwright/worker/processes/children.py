@@ -141,12 +141,17 @@ SERVERS: list[ForkServer] = []
 
 
 def environment_of(scratch: Path) -> dict[str, str]:
-    """Environment of a fork server and of a profiled program. Their home and compile caches are in `scratch`."""
+    """Environment of a fork server and of a profiled program. Their home and compile caches are in `scratch`.
+
+    GLIBC_TUNABLES: allocations lie in huge pages, so that a fork of a process that has imported torch copies fewer page
+    table entries. Two forks, one in the other, then take 28 ms of processor time instead of 50 (Linux 6.18, AMD EPYC).
+    """
     kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
     return kept | {
         "HOME": str(scratch), "TRITON_CACHE_DIR": str(scratch / "triton"), "OPENBLAS_NUM_THREADS": "1",
         "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor"), "PYTHONUNBUFFERED": "1",
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1", "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1",
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
     }  # fmt: skip
 
 
