@@ -128,6 +128,7 @@ def test_a_product_that_takes_no_longer_than_reading_its_factors_is_left() -> No
 
 def test_a_convolution_alone_is_left() -> None:
     convolution = (
+        "buf0 = empty_strided_cuda(({rows}, {width}), ({width}, 1), torch.float32)\n        "
         "buf0 = extern_kernels.convolution(arg0_1, arg0_1, stride=(1,), padding=(0,), dilation=(1,), "
         "transposed=False, output_padding=(0,), groups=1, bias=None)"
     )
