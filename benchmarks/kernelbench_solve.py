@@ -226,7 +226,9 @@ def found(status: int, out: str, err: str) -> Row:
     if document.get("reason") == "left":
         return {"outcome": "left", "reason": document["detail"]}
     if (best := document.get("best")) is not None and best["status"] == "passed":
-        return {"outcome": "solved", "reason": "", "gpu_s": round(document["cost"]["total"]["gpu_s"], 1)}
+        cost = document["cost"]["total"]
+        return {"outcome": "solved", "reason": "", "said": "", "trials": cost["asked"], "gpu_s": round(cost["gpu_s"], 1),
+                "compile_s": round(cost["compile_s"], 1), "search_s": round(document["seconds"], 1)}  # fmt: skip
     said = [line.removeprefix("error: ") for line in err.splitlines() if line.strip()]
     named = [line for line in said if "--library any" in line] or [line for line in said if "rror" in line] or said[-1:]
     return {"outcome": "failed", "reason": named[0] if named else f"exit status {status}", "said": err[-SAID:]}
