@@ -415,6 +415,43 @@ def test_every_value_next_to_a_step_may_be_on_either_side_of_it(tmp_path: Path, 
         assert made._compared("small", 0, 0, beyond.clamp(-127, 127).to(torch.int8)).reason
 
 
+SCALED = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x, y):
+        return (x{cast} * y * 0.1).round().clamp(-128, 127).to(torch.int8)
+
+CASES = [dict(name="small", small=True, rows=64, dtype="{dtype}"), dict(name="timed", rows=32, dtype="{dtype}")]
+
+def get_inputs(rows):
+    return [10 * torch.randn(rows, 200), 10 * torch.randn(rows, 200)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("cast", ["", ".float()"])
+def test_whole_numbers_of_half_precision_may_be_rounded_in_fewer_places_unless_forward_casts(
+    tmp_path: Path, dtype: torch.dtype, cast: str
+) -> None:
+    file = tmp_path / "problem.py"
+    file.write_text(SCALED.replace("{cast}", cast).replace("{dtype}", str(dtype).removeprefix("torch.")))
+    made = Judge("cpu")
+    made.load(str(file), None)
+    x, y = (one.float() for one in made.answer("small", 0).instance.inputs if isinstance(one, Tensor))
+    exact, rounded_first, rounded_last = x * y * 0.1, (x * y).to(dtype).float() * 0.1, (x * y * 0.1).to(dtype).float()
+
+    def is_right(value: Tensor) -> bool:
+        return not made._compared("small", 0, 0, value.round().clamp(-128, 127).to(torch.int8)).reason
+
+    assert is_right(exact)
+    assert is_right(rounded_first) == is_right(rounded_last) == (not cast)
+    assert not is_right(torch.floor(exact)), "and a kernel that cuts off is wrong in either"
+
+
 LOG2E = 1.4426950408889634
 
 SOFTMAX = """

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_leaves, tree_map
 
 from kernelwright.worker.reference.instance import Instance, cast, is_float8, outputs
 
@@ -48,16 +48,18 @@ ORDERED = frozenset({torch.bool, torch.uint8, torch.int8, torch.int16, torch.int
 
 
 def roughly(
-    instance: Instance, dtype: torch.dtype, seed: int, shifted: list[Tensor] | None = None, reading: int = READINGS
-) -> tuple[Tensor, ...]:
-    """The outputs in float64 with errors in intermediate results as large as rounding to `dtype`.
+    instance: Instance, dtype: torch.dtype, seed: int, shifted: list[Tensor] | None = None, reading: int = READINGS,
+    share: float = 1.0,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """The outputs in float64 with errors in intermediate results as large as rounding to `dtype`, times `share`.
 
     shifted: the tensors from which another call subtracted maxima; they replace one of the two reads, and this call
     leaves its own there. reading: the number of the reading (READINGS); by default one in which each element may be too
     large or too small.
     """
     wide = cast(instance, "float64")
-    with sdpa_kernel(SDPBackend.MATH), _Rough(dtype, seed + reading, shifted if shifted is not None else [], reading):
+    shifted = shifted if shifted is not None else []
+    with sdpa_kernel(SDPBackend.MATH), _Rough(dtype, seed + reading, shifted, reading, share):
         return outputs(wide)
 
 
@@ -80,15 +82,41 @@ def deviations(instance: Instance, exact: tuple[Tensor, ...], dtypes: list[torch
 
 def extremes(instance: Instance, exact: tuple[Tensor, ...]) -> list[tuple[Tensor, ...]]:
     """For each output of whole numbers, the least and the largest value of each element when intermediate results are
-    rounded to float32 in several ways; empty for other outputs. exact: the outputs in float64."""
+    rounded in several ways, to the dtype that forward computes in; empty for other outputs. exact: the outputs in
+    float64."""
     found: list[tuple[Tensor, ...]] = [(one, one) if one.dtype in ORDERED else () for one in exact]
     elements = sum(value.numel() for value in instance.inputs if isinstance(value, Tensor))
+    dtype = computed_in(instance)
+    share = 1.0 if dtype == torch.float32 else 0.5  # half precision is rounded once, after functions in float32
     for reading in range(WHOLE_READINGS if elements > LARGE_ELEMENTS else 0, WHOLE_READINGS + SIGNED_READINGS):
-        made = roughly(instance, torch.float32, 0, reading=READINGS + reading)
+        made = roughly(instance, dtype, 0, reading=READINGS + reading, share=share)
         for position, (one, known) in enumerate(zip(made, found, strict=True)):
             if known and one.shape == known[0].shape:
                 found[position] = torch.minimum(known[0], one), torch.maximum(known[1], one)
     return found
+
+
+def computed_in(instance: Instance) -> torch.dtype:
+    """The finest dtype of forward's intermediate results, float32 at the most: a forward that casts to float32
+    somewhere has to be followed there, and one that stays in half precision may be rounded in fewer places than PyTorch
+    does."""
+    with _Made() as made:
+        outputs(instance)
+    halves = [one for one in made.dtypes if torch.finfo(one).eps > torch.finfo(torch.float32).eps]
+    return min(halves, key=lambda one: torch.finfo(one).eps) if len(halves) == len(made.dtypes) > 0 else torch.float32
+
+
+class _Made(TorchDispatchMode):
+    """Collects the floating dtypes that operators return."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dtypes = set[torch.dtype]()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        self.dtypes |= {one.dtype for one in tree_leaves(made) if isinstance(one, Tensor) and one.is_floating_point()}
+        return made
 
 
 def with_narrow_numbers(instance: Instance) -> Instance | None:
@@ -108,11 +136,11 @@ class _Rough(TorchDispatchMode):
     """Adds rounding errors to intermediate results. Operators that subtract a maximum read their input twice, as
     kernels do."""
 
-    def __init__(self, dtype: torch.dtype, seed: int, shifted: list[Tensor], reading: int) -> None:
+    def __init__(self, dtype: torch.dtype, seed: int, shifted: list[Tensor], reading: int, share: float) -> None:
         super().__init__()
         self.shifted, self.asked = shifted, 0
         self.reading, self.composed, self.reads = reading, 0, 0
-        self.eps = torch.finfo(dtype).eps
+        self.eps = share * torch.finfo(dtype).eps
         self.composed_eps = min(self.eps, torch.finfo(torch.float32).eps)
         self.held = torch.float32 if dtype == torch.float64 else dtype  # no wider dtype shows what float64 rounds
         self.seed = seed
