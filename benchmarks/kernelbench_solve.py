@@ -83,8 +83,9 @@ def main() -> None:
     end_s = time.monotonic() + 60 * options.minutes
     lock, cache = threading.Lock(), Path(tempfile.mkdtemp(prefix="solve-cache-"))
     seats, alone = SimpleQueue[dict[str, str]](), threading.Lock()
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(options.gpus or 0)))).split(",")
     for worker in range(options.workers):
-        variables = {"CUDA_VISIBLE_DEVICES": str(worker % options.gpus)} if options.gpus else {}
+        variables = {"CUDA_VISIBLE_DEVICES": shown[worker % options.gpus]} if options.gpus else {}
         seats.put(variables | {CACHE_VARIABLE: str(cache)})
 
     def attempt(file: Path, variables: Mapping[str, str]) -> Row:
@@ -94,15 +95,17 @@ def main() -> None:
     def add(file: Path) -> None:
         if time.monotonic() > end_s - LAST_FILE_S:
             return
+        row: Row = {}
         try:
             with seated(seats, 1) as seat:
                 row = attempt(file, seat)
-            if OUT_OF_MEMORY in row["reason"]:  # the others may have taken it
+            if OUT_OF_MEMORY in row["reason"] and options.workers > 1:  # the others may have taken it
                 with alone, seated(seats, options.workers) as seat:
                     row = attempt(file, seat)
         except UnfinishedError:
-            print(f"not done in time: {name_of(file)}", flush=True)
-            return
+            if not row:
+                print(f"not done in time: {name_of(file)}", flush=True)
+                return
         with lock, gzip.open(options.out, "at") as out:
             out.write(json.dumps(row) + "\n")
             print(f"{row['seconds']:6.1f} s  {row['file']}: {row['outcome']} {row['reason'][:110]}", flush=True)

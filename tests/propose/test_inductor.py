@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import msgspec
+import pytest
 
-from generated import LAUNCH, SQUARE, of_even_rows, of_product, of_rows
+from generated import of_even_rows, of_product, of_rows
+from kernelwright.inductor import candidate_texts
 from kernelwright.model import Candidate, Evaluation, Generated, Operator, Proposal, Request, Status, Trial
 from kernelwright.propose import Context
-from kernelwright.propose.inductor import Inductor, InductorFirst
+from kernelwright.propose.inductor import Inductor, InductorFirst, ordered
 from proposing import Blobs, context, passed
 
 SEED = Request(number=0, operator=Operator.SEED)
@@ -69,16 +71,19 @@ def test_it_is_not_proposed_twice() -> None:
 
 
 def on_gpu(*trials: Trial) -> Context:
-    found = around(*trials, generated=of_product(1024, f"{LAUNCH}\n        {SQUARE}"))
+    found = around(*trials, generated=of_product(1024))
     return replace(found, environment=msgspec.structs.replace(found.environment, device="NVIDIA H100", target="sm_90"))
 
 
-def ways(*evaluations: Evaluation) -> list[str]:
-    """How the kernels that follow each other multiply. evaluations: of all but the last."""
+def ways(*evaluations: Evaluation, operator: Operator) -> list[str]:
+    """How the kernels that follow each other multiply. evaluations: of all but the last. operator: of those that follow
+    a failure, as the strategies ask."""
     trials: list[Trial] = []
     for number in range(len(evaluations) + 1):
-        operator, parents = (Operator.IMPROVE, (0,)) if number else (Operator.SEED, ())
-        request = Request(number=number, operator=operator, parents=parents, round=min(number, 1))
+        failed = number > 0 and trials[-1].score_us is None
+        asked = operator if failed else Operator.IMPROVE if number else Operator.SEED
+        parents = () if asked is Operator.SEED else (trials[-1].number if failed else 0,)
+        request = Request(number=number, operator=asked, parents=parents, round=0 if failed else min(number, 1))
         proposal = Inductor().propose(request, on_gpu(*trials))
         assert proposal.candidate is not None, proposal.error
         trials.append(Trial(request=request, proposal=proposal, evaluation=[*evaluations, passed(1.0)][number]))
@@ -86,10 +91,26 @@ def ways(*evaluations: Evaluation) -> list[str]:
     return [next(way for way in ("tf32x3", "bf16x6", "allow_tf32=False") if way in source) for source in sources]
 
 
-def test_exact_products_follow_only_where_the_judge_refuses_split_ones() -> None:
+@pytest.mark.parametrize("operator", [Operator.SEED, Operator.REPAIR])
+def test_an_exact_product_follows_where_the_judge_refuses_a_split_one(operator: Operator) -> None:
     wrong = Evaluation(status=Status.WRONG)
-    assert ways(wrong, wrong) == ["tf32x3", "bf16x6", "allow_tf32=False"]
-    assert ways(passed(100.0), wrong) == ["tf32x3", "bf16x6", "tf32x3"], "the first is tuned"
+    assert ways(wrong, operator=operator) == ["tf32x3", "allow_tf32=False"]
+    assert ways(wrong, passed(100.0), operator=operator)[:2] == ["tf32x3", "allow_tf32=False"]
+
+
+def test_exact_products_are_left_out_where_split_ones_are_right() -> None:
+    wrong = Evaluation(status=Status.WRONG)
+    assert ways(passed(100.0), passed(90.0), operator=Operator.SEED) == ["tf32x3", "bf16x6", "tf32x3"], "tuned"
+    assert (
+        ordered(
+            candidate_texts(of_product(1024), "finish", split=True), [first_on_gpu(passed(100.0)), first_on_gpu(wrong)]
+        )
+        == candidate_texts(of_product(1024), "finish", split=True)[:2]
+    ), "a failed tuning of a right kernel changes nothing"
+
+
+def first_on_gpu(evaluation: Evaluation) -> Trial:
+    return Trial(request=SEED, proposal=Inductor().propose(SEED, on_gpu()), evaluation=evaluation)
 
 
 def test_the_library_mode_of_the_problem_decides() -> None:

@@ -60,6 +60,28 @@ def test_the_ratio_to_the_fastest_of_pytorch_comes_first_and_the_starter_second(
     assert search_of(view).framework_us == pytest.approx(52.0)
 
 
+def without(name: str) -> BenchReport:
+    """The measurement, in which one row ran out of memory; then there is a ratio only of the others."""
+    full = report()
+    (case,) = full.cases
+    lacks = {"status": Status.RUNTIME_ERROR, "reason": "out of memory", "median_us": None, "speedup": None}
+    rows = [msgspec.structs.replace(row, **lacks) if row.name == name else row for row in case.implementations]
+    return msgspec.structs.replace(full, cases=(msgspec.structs.replace(case, implementations=tuple(rows)),))
+
+
+def test_a_row_of_pytorch_without_a_time_is_named_beside_the_ratio_to_the_other(tmp_path: Path) -> None:
+    view = finished(tmp_path)
+    keep(view, without("eager"))
+    assert "2.00x as fast as torch.compile" in verdict_sentence(view)
+    assert "eager PyTorch has no time beside it: out of memory" in verdict_text(view)
+
+
+def test_why_the_best_was_not_timed_beside_pytorch_is_said(tmp_path: Path) -> None:
+    view = finished(tmp_path)
+    keep(view, without("best"))
+    assert "not timed beside PyTorch in this run (out of memory): the ratio is to" in verdict_text(view)
+
+
 def test_a_measurement_of_another_kernel_says_nothing(tmp_path: Path) -> None:
     view = finished(tmp_path)
     keep(view, report(), candidate="another")

@@ -33,8 +33,8 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
 
     The others are Inductor's variants for sizes that divide, which refuse all other sizes, or have Triton templates in
     place of library calls. library: the library steps that the problem allows. Where products and convolutions are not
-    allowed, only candidates with templates in their place are returned. split: whether templates have split float32
-    products, each way a candidate, see `products`; a library call alone is then not left where that may be faster.
+    allowed, only candidates with templates in their place are returned. split: whether templates come with split
+    float32 products first, see `products`; a library call alone is then not left where these may be faster.
     Raises `LeaveIt` where a library call is the computation, `NotConverted` where no code can be converted completely.
     """
     if not generated.captures:
@@ -48,7 +48,7 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
     made = _converted(generated, generated.captures) if reason is None else []
     if generated.templates:
         try:
-            for way in SPLITS if split else (None,):
+            for way in (*SPLITS, None) if split else (None,):
                 made += _converted(generated, generated.templates, way)
         except NotConverted as failure:
             if reason is not None:

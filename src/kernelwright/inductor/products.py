@@ -37,6 +37,16 @@ def is_splittable(generated: Generated) -> bool:
     return generated.precision == "ieee" and floating == {"float32"}
 
 
+def is_split(source: str) -> bool:
+    """Whether a converted candidate has split products."""
+    return "input_precision=" in source
+
+
+def is_exact(source: str) -> bool:
+    """Whether a converted candidate has products of its own that are not split."""
+    return "tl.dot(" in source and not is_split(source)
+
+
 def split_products(main: ast.FunctionDef, split: str) -> ast.FunctionDef:
     """A copy of a template's kernel whose exact products have this `input_precision`. Raises `NotConverted` where it
     has none."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.folders import write_file
-from kernelwright.inductor import NotConverted, candidate_text
+from kernelwright.inductor import LeaveIt, NotConverted, candidate_text
 from kernelwright.jobs.worker import Notify
 from kernelwright.model import Candidate, Evaluation, RunInfo
 from kernelwright.problems import problem_in_run
@@ -34,6 +34,8 @@ def judge_in_mode_any(view: RunView, worker: Worker, notify: Notify) -> None:
         return
     try:
         source = candidate_text(generated, "any")
+    except LeaveIt:  # the library call alone, which is eager PyTorch
+        return
     except NotConverted as reason:
         notify(f"for reference, in mode any: {reason}")
         return

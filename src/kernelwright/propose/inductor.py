@@ -8,9 +8,12 @@ figures.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kernelwright import codec
 from kernelwright.inductor import NotConverted, can_split, candidate_texts
-from kernelwright.model import Candidate, Generated, Operator, Proposal, Request
+from kernelwright.inductor.products import is_exact, is_split
+from kernelwright.model import Candidate, Operator, Proposal, Request, Trial
 from kernelwright.propose.builtin import Builtin
 from kernelwright.propose.protocol import Context, Proposer
 
@@ -35,7 +38,8 @@ class Inductor:
         if request.operator is Operator.SEED:
             return self._generated(context)
         seeds = {trial.number for trial in context.trials if trial.proposal.author == AUTHOR}
-        if request.round == 1 and not seeds.isdisjoint(request.parents):
+        is_first = request.round == 1 or request.operator is Operator.REPAIR
+        if is_first and not seeds.isdisjoint(request.parents):
             other = self._generated(context)
             if other.candidate is not None:
                 return other
@@ -45,11 +49,11 @@ class Inductor:
         """The first generated kernel that was not tried before."""
         generated = context.generate()
         try:
-            texts = sources(generated, context)
+            texts = candidate_texts(generated, context.problem.library, can_split(context.environment))
         except NotConverted as reason:
             return Proposal(author=AUTHOR, error=str(reason))
         tried = [one.source for one in (*context.in_flight, *(t.proposal.candidate for t in context.trials)) if one]
-        candidate = next((Candidate(source=one) for one in texts if one not in tried), None)
+        candidate = next((Candidate(source=one) for one in ordered(texts, context.trials) if one not in tried), None)
         if candidate is None:
             return Proposal(author=AUTHOR, error="every kernel that torch.compile generates was tried before")
         texts = [one.text for one in generated.captures]
@@ -64,13 +68,15 @@ class Inductor:
         """Nothing to close."""
 
 
-def sources(generated: Generated, context: Context) -> list[str]:
-    """The kernels to propose, in order. Exact products are slow: kernels with them follow only where those with split
-    products failed. Raises `NotConverted`."""
-    library, split = context.problem.library, can_split(context.environment)
-    found = candidate_texts(generated, library, split)
-    failed = {t.proposal.candidate.source for t in context.trials if t.proposal.candidate and t.score_us is None}
-    return found + (candidate_texts(generated, library) if split and failed.issuperset(found) else [])
+def ordered(texts: Sequence[str], trials: Sequence[Trial]) -> list[str]:
+    """Exact products are slow: kernels with them are left out once a kernel with split ones passed, and come first once
+    one failed."""
+    passed = {one.proposal.candidate.source for one in trials if one.proposal.candidate and one.score_us is not None}
+    tried = {one.proposal.candidate.source for one in trials if one.proposal.candidate}
+    exact, others = filter(is_exact, texts), [one for one in texts if not is_exact(one)]
+    if any(is_split(one) and one in passed for one in others):
+        return others
+    return [*exact, *others] if any(is_split(one) and one in tried for one in others) else list(texts)
 
 
 class InductorFirst:

@@ -113,9 +113,19 @@ def against_of(report: BenchReport) -> Against | None:
 
 
 def why_untimed(report: BenchReport) -> str:
-    """The reasons of all rows that have no time; "no time" where none has a reason."""
-    rows = [row for case in report.cases for row in case.implementations if row.median_us is None]
-    return "; ".join(dict.fromkeys(row.reason for row in rows if row.reason)) or "no time"
+    """The reasons of all rows that have no time on a timed case; "no time" where none has a reason."""
+    return "; ".join(dict.fromkeys(row.reason for row in untimed(report) if row.reason)) or "no time"
+
+
+def untimed(report: BenchReport) -> list[Implementation]:
+    rows = [row for case in report.cases if not case.held_out for row in case.implementations]
+    return [row for row in rows if row.median_us is None]
+
+
+def missing_texts(report: BenchReport) -> list[str]:
+    """Which of PyTorch's implementations have no time, so that the ratio is to another one, and why."""
+    rows = {row.name: row.reason for row in untimed(report) if row.name in FRAMEWORK}
+    return [f"{NAMES[name]} has no time beside it: {reason}" for name, reason in rows.items()]
 
 
 def interval_end(rows: Sequence[tuple[BenchCase, Implementation]], end: int) -> float:

@@ -23,7 +23,7 @@ from kernelwright.report.evaluation import (
     unqualified_text,
     unseen_texts,
 )
-from kernelwright.report.framework import against_framework, framework_report, why_untimed
+from kernelwright.report.framework import against_framework, framework_report, missing_texts, why_untimed
 from kernelwright.report.trials import tally
 from kernelwright.report.view import RunView, share_of_bound
 from kernelwright.search.ranking import beats, forced_slowdowns
@@ -94,6 +94,8 @@ def remarks(view: RunView) -> list[str]:
     lines += [dead_text(evaluation.dead)] if evaluation.dead else []
     if (against := against_framework(view)) is not None and against.is_slower:
         lines.append(f"slower than PyTorch: {against.name} is the better choice")
+    if against is not None and (asked := framework_report(view)) is not None:
+        lines += missing_texts(asked)
     if against is None and view.best is not None and evaluation.timing_kind == "measured":
         asked = framework_report(view)
         why = "" if asked is None else f" ({why_untimed(asked)})"

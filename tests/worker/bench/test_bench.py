@@ -43,8 +43,9 @@ def received(message: to_bench.ToBench) -> Any:
     [
         (to_bench.Reserve(nbytes=64), ("reserve", 64)),
         (to_bench.Run(plan="p"), ("run", "p")),
-        (to_bench.Prepare(key="k", case="c", plan="p", room=8), ("prepare", "k", "c", "p", 8, ())),
-        (to_bench.Prepare(key="k", case="c", plan="p", restored=("x",)), ("prepare", "k", "c", "p", 0, ("x",))),
+        (to_bench.Prepare(key="k", case="c", plan="p", room=8), ("prepare", "k", "c", "p", 8, (), 0)),
+        (to_bench.Prepare(key="k", case="c", plan="p", restored=("x",)), ("prepare", "k", "c", "p", 0, ("x",), 0)),
+        (to_bench.Prepare(key="k", case="c", plan="p", least_bytes=4), ("prepare", "k", "c", "p", 0, (), 4)),
         (to_bench.Sample(key="k", count=3), ("samples", "k", 3)),
         (to_bench.CaptureAgain(key="k"), ("capture_again", "k")),
         (to_bench.Race(key="k", against="best", most=60), ("race", "k", "best", 60)),

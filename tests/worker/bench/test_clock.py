@@ -207,9 +207,11 @@ def test_the_rotating_sets_together_hold_four_times_the_l2_cache_beside_the_one_
     assert (sets - 2) * set_bytes < 4 * l2_bytes, "no more than that takes"
 
 
-def test_one_set_is_enough_where_l2_can_keep_no_more_than_a_hundredth_of_it() -> None:
-    assert clock.sets_needed(5000 << 20, 50 << 20, free_bytes=1 << 60) == 1
-    assert clock.sets_needed(4999 << 20, 50 << 20, free_bytes=1 << 60) == 2
+def test_one_set_is_enough_where_l2_can_keep_no_more_than_a_two_hundredth_of_a_call() -> None:
+    large, l2_bytes = 10_000 << 20, 50 << 20
+    assert clock.sets_needed(large, l2_bytes, free_bytes=1 << 60, least_bytes=large) == 1
+    assert clock.sets_needed(large, l2_bytes, free_bytes=1 << 60, least_bytes=large - 1) == 2
+    assert clock.sets_needed(large, l2_bytes, free_bytes=1 << 60) == 2, "memory that is only allocated does not count"
 
 
 def test_rotating_sets_take_half_of_the_free_memory_at_most_and_one_is_always_made() -> None:

@@ -246,3 +246,17 @@ def test_parts_of_a_tensor_are_views_that_make_it_up(shape: tuple[int, ...], mon
         part += 1
     assert bool((whole == 1).all())
     assert all(part.numel() <= 1 << 11 for part in parts)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_outputs_that_forward_rounds_show_no_small_step(dtype: torch.dtype) -> None:
+    """One flip of a last bit is a million times a step of 1e-9: a tolerance from it let errors of 13 % pass."""
+    instance = given(Made(lambda x: (torch.tanh(x) * 3).to(dtype)), torch.randn(50_000).double())
+    exact = (instance.module(*instance.inputs),)
+    assert elementwise.scales_moved(instance, exact, [dtype], 7) == [elementwise.Scale(0.0, 0.0)]
+
+
+def test_a_move_that_is_not_finite_in_steps_is_left_out() -> None:
+    before = torch.tensor([1e300, 1.0], dtype=torch.float64)
+    moved = before + torch.tensor([1e300, elementwise.STEP], dtype=torch.float64)
+    assert elementwise._scale_moved(moved, before, elementwise.STEP) == elementwise.Scale(1.0, math.sqrt(0.5))

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import weakref
+from pathlib import Path
+from typing import Any
 
+import pytest
 import torch
 
+from kernelwright.worker.judge.judge import Judge
 from kernelwright.worker.reference.baseline import Baselines, _piece
 
 
@@ -34,3 +38,46 @@ def test_an_output_is_kept_until_the_piece_is_called_again() -> None:
     piece()
     assert made[0]() is None
     assert made[1]() is not None
+
+
+PROBLEM = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+CASES = [dict(name="small", small=True, rows=8), dict(name="timed", rows=16)]
+
+def get_inputs(rows):
+    return [torch.randn(rows, 4)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_the_baselines_of_a_case_share_its_inputs_and_nothing_else_stays_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the first one runs out of memory: expected outputs take four times as much as inputs in half."""
+    file = tmp_path / "problem.py"
+    file.write_text(PROBLEM)
+    judge = Judge("cpu")
+    judge.load(str(file), None)
+    taken = []
+
+    def prepare(own: Baselines, case: str, name: str, *others: int) -> dict[str, Any]:
+        taken.append(own.instances[case])
+        assert not judge.draws.kept.answers
+        if name == "eager":
+            raise torch.OutOfMemoryError("no memory")
+        return {}
+
+    monkeypatch.setattr(Baselines, "prepare", prepare)
+    with pytest.raises(torch.OutOfMemoryError):
+        judge.prepare_baseline("timed", "eager", 0)
+    judge.prepare_baseline("timed", "compile", 0)
+    assert taken[0] is taken[1]
+    judge.baselines.forget()
+    assert not judge.baselines.instances

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from kernelwright import stats
-from kernelwright.model import Candidate, CaseResult, Incumbent, Status
+from kernelwright.model import Bound, Candidate, Case, CaseInfo, CaseResult, Incumbent, Status
 from kernelwright.worker.bench import messages as to_bench
 from kernelwright.worker.bench.bench import Bench, Prepared
 from kernelwright.worker.bench.messages import AddPlan
@@ -83,8 +83,9 @@ class FakeSubject(Subject):
     def replayable(self, plan: Plan) -> AddPlan:
         return AddPlan(name="plan", plan=plan, code=())
 
-    def restored(self, case: str) -> tuple[str, ...]:
-        return ()
+    def info(self, case: str) -> CaseInfo:
+        bound = Bound(bound_us=1.0, bound_by="bytes", bytes=4, flop=0, peaks="")
+        return CaseInfo(case=Case(name=case), inputs=(), outputs=(), bytes=4, flop=0, bound=bound)
 
     @contextlib.contextmanager
     def leased(self, name: str) -> Iterator[None]:
@@ -130,7 +131,8 @@ def test_an_incumbent_that_the_bench_lacks_is_recorded_and_prepared_before_the_c
     processes = FakeProcesses([], raced(9.8))
     settled(monkeypatch, processes, INCUMBENT)
     name = measure.bench_name(BEST, "large")
-    assert [message.key for message in processes.asked if message.verb == "prepare"] == [name, measure.KEY]
+    prepared = [message for message in processes.asked if isinstance(message, to_bench.Prepare)]
+    assert [(message.key, message.least_bytes) for message in prepared] == [(name, 4), (measure.KEY, 4)]
     assert "race" in processes.verbs()
 
 

@@ -91,17 +91,20 @@ class Bench:
         Replay(plan, launcher, self.arena, Layout(plan.buffers)).run()
         torch.cuda.synchronize()
 
-    def prepare(self, key: str, case: str, name: str, room: int = 0, restored: tuple[str, ...] = ()) -> dict[str, Any]:
+    def prepare(
+        self, key: str, case: str, name: str, room: int = 0, restored: tuple[str, ...] = (), least_bytes: int = 0
+    ) -> dict[str, Any]:
         """Capture a plan on rotating copies of the arena, and warm it up.
 
         All plans of a case share the copies, so that two plans never differ in the addresses of their buffers: on
         separate copies, one kernel differed from itself by up to 2 % on an H200. Inputs come first in every plan.
         room: bytes of the largest plan that will be prepared; a plan that needs more drops all prepared plans of the
-        case. restored: inputs that are restored before each call, because calls change and read them.
+        case. restored: inputs that are restored before each call, because calls change and read them. least_bytes: see
+        `clock.sets_needed`.
         """
         plan, launcher = self.replayed_by(name)
         layout = Layout(plan.buffers)
-        copies = self._copies(case, layout.nbytes, sum(buffer.nbytes for buffer in plan.buffers), room)
+        copies = self._copies(case, layout.nbytes, sum(buffer.nbytes for buffer in plan.buffers), room, least_bytes)
         is_first = all(one.case != case for one in self.prepared.values())
 
         def timed_on(copies: list[torch.Tensor]) -> tuple[clock.Timed, tuple[Replay, ...]]:
@@ -139,9 +142,11 @@ class Bench:
             copies[-1][:nbytes].copy_(self.arena[:nbytes])
         return more > 0
 
-    def _copies(self, case: str, nbytes: int, touched_bytes: int, room: int) -> list[torch.Tensor]:
+    def _copies(
+        self, case: str, nbytes: int, touched_bytes: int, room: int, least_bytes: int = 0
+    ) -> list[torch.Tensor]:
         """Rotating copies of the arena's first nbytes, each of at least `room` bytes, together several times the L2
-        cache. touched_bytes: total size of the plan's buffers."""
+        cache. touched_bytes: total size of the plan's buffers. least_bytes: see `clock.sets_needed`."""
         assert self.arena is not None
         copies = self.shared.get(case, [])
         if not copies or copies[0].numel() < max(nbytes, room):
@@ -149,7 +154,8 @@ class Bench:
             copies.clear()
             torch.cuda.empty_cache()
             free, _ = torch.cuda.mem_get_info()
-            count = clock.sets_needed(touched_bytes, torch.cuda.get_device_properties(0).L2_cache_size, free)
+            l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
+            count = clock.sets_needed(touched_bytes, l2_bytes, free, least_bytes)
             copies = [torch.empty(max(nbytes, room), dtype=torch.uint8, device=self.device) for _ in range(count)]
             self.shared[case] = copies
         for copy in copies:
@@ -292,8 +298,8 @@ def respond(bench: Bench, message: messages.ToBench) -> Any:
             return remember(bench.plans, name, message)
         case messages.Run(plan=name):
             return bench.run(name)
-        case messages.Prepare(key=key, case=case, plan=name, room=room, restored=restored):
-            return bench.prepare(key, case, name, room, restored)
+        case messages.Prepare(key=key, case=case, plan=name, room=room, restored=restored, least_bytes=least_bytes):
+            return bench.prepare(key, case, name, room, restored, least_bytes)
         case messages.Sample(key=key, count=count):
             return bench.samples(key, count)
         case messages.Call(key=key):

@@ -1,11 +1,11 @@
 """The clock: measures the device time of a call with a cold L2 cache.
 
-The caller gives a list of callables, one per rotating input set; the sets are together several times the L2 cache. All
-are captured into one CUDA graph, which calls each in turn until a replay takes about a millisecond. A sample is one
-replay between two CUDA events over its number of calls. So it contains no launch overhead, and every call finds its
-inputs cold. Before each sample the GPU is brought to the same state (`Timed._condition`). Plans and the framework's own
-implementations are timed by the same code. Work that reads inputs which it changes in place is called once on each set,
-and the sets are restored before.
+The caller gives a list of callables, one per rotating input set; the sets are together several times the L2 cache, and
+there is only one where each call moves 200 times that. All are captured into one CUDA graph, which calls each in turn
+until a replay takes about a millisecond. A sample is one replay between two CUDA events over its number of calls. So it
+contains no launch overhead, and every call finds its inputs cold. Before each sample the GPU is brought to the same
+state (`Timed._condition`). Plans and the framework's own implementations are timed by the same code. Work that reads
+inputs which it changes in place is called once on each set, and the sets are restored before.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ REPLAY_US = 1000.0
 COLD_FACTOR = 4
 """Total size of the rotating sets over the size of the L2 cache, at least: no data survives a rotation."""
 
-ONE_SET_FACTOR = 100
-"""Size of a set over the size of the L2 cache from which one set is enough."""
+ONE_SET_FACTOR = 200
+"""Least bytes of a call over the size of the L2 cache from which one set is enough: what the cache keeps then saves at
+most half a percent, the smallest difference that counts (`verdicts.FLOOR`)."""
 
 MAX_CALLS = 1024
 
@@ -256,10 +257,11 @@ def call_us(piece: Piece, restore: Piece | None = None, repeats: int = 20) -> tu
     return statistics.median(whole), statistics.median(issue)
 
 
-def sets_needed(bytes_per_set: int, l2_bytes: int, free_bytes: int) -> int:
-    """Number of rotating input sets that makes every call cold, within half of the free memory: one where the L2 cache
-    can keep no more than a hundredth of a set from call to call."""
-    if bytes_per_set >= ONE_SET_FACTOR * l2_bytes:
+def sets_needed(bytes_per_set: int, l2_bytes: int, free_bytes: int, least_bytes: int = 0) -> int:
+    """Number of rotating input sets that makes every call cold, within half of the free memory. least_bytes: that every
+    right kernel moves in a call. Where they are many times the L2 cache, one set is enough: a call finds no more of it
+    in the cache than that holds. The size of the sets does not show that, as a call may touch little of them."""
+    if least_bytes >= ONE_SET_FACTOR * l2_bytes:
         return 1
     wanted = -(-COLD_FACTOR * l2_bytes // max(bytes_per_set, 1)) + 1
     affordable = max(1, free_bytes // 2 // max(bytes_per_set, 1))

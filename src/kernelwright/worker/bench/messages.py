@@ -43,13 +43,14 @@ class Run(Message, frozen=True, kw_only=True, tag="run"):
 
 class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
     """Prepare a plan for sampling. room: bytes of the largest plan of this case that will be prepared. restored: inputs
-    that are restored before each call."""
+    that are restored before each call. least_bytes: that every right kernel moves in a call."""
 
     key: str
     case: str
     plan: str
     room: int = 0
     restored: tuple[str, ...] = ()
+    least_bytes: int = 0
 
 
 class Sample(Message, frozen=True, kw_only=True, tag="sample"):

@@ -87,15 +87,17 @@ def scales_moved(instance: Instance, exact: list[Tensor], dtypes: list[torch.dty
 
 
 def _scale_moved(moved: Tensor, before: Tensor, step: float) -> Scale:
-    if is_whole(moved.dtype) or before.dtype != moved.dtype or not moved.numel():
-        return Scale(0.0, 0.0)  # outputs rounded to fewer digits do not show a step of 1e-9
+    """0 for outputs that forward itself rounds to fewer digits, which do not show a step of 1e-9."""
+    is_rounded = step == STEP and moved.dtype not in (torch.float64, torch.complex128)
+    if is_whole(moved.dtype) or is_rounded or before.dtype != moved.dtype or not moved.numel():
+        return Scale(0.0, 0.0)
     largest, total = 0.0, 0.0
     for one, other in zip(moved.reshape(-1).split(CHUNK), before.reshape(-1).split(CHUNK), strict=True):
         distance = (one - other).abs()
-        if not math.isfinite(float(distance.max())):
-            distance = distance.nan_to_num(0.0, 0.0, 0.0)
+        if not math.isfinite(float(distance.max()) / step):
+            distance = torch.where(torch.isfinite(distance / step), distance, 0.0)
         largest = max(largest, float(distance.max()) / step)
-        total += sum_of_squares(distance) / step**2
+        total += sum_of_squares(distance / step)
     return Scale(largest, math.sqrt(total / moved.numel()))
 
 

@@ -222,12 +222,13 @@ class Judge:
         if self.device != "cpu":
             torch.cuda.synchronize()
 
-    def prepare_baseline(self, case: str, name: str) -> dict[str, Any]:
+    def prepare_baseline(self, case: str, name: str, least_bytes: int) -> dict[str, Any]:
         """Prepare a baseline of the framework for timing. Of all answers only its inputs stay in memory."""
-        instance = self.baselines.instances.get(case) or self.draws.answer(case, 0).instance
+        if case not in self.baselines.instances:
+            self.baselines.instances[case] = self.draws.answer(case, 0).instance
         self.draws.kept.clear()
         restored = self.draws.work[case].reads_changed
-        return self.baselines.prepare(case, name, instance, compulsory_bytes(self.specs[case]), restored)
+        return self.baselines.prepare(case, name, compulsory_bytes(self.specs[case]), least_bytes, restored)
 
 
 def returned_otherwise(plan: Plan, specs: Specs, outputs: Sequence[TensorSpec], changed: Mapping[int, str]) -> str:
@@ -354,8 +355,8 @@ def respond(judge: Judge, message: messages.ToJudge) -> Any:
             return judge.fill(case, draw, judge.plans[name], arena, fresh)
         case messages.Check(case=case, draw=draw, plan=name, arena=arena, first=first):
             return codec.plain(judge.check(case, draw, judge.plans[name], arena, first))
-        case messages.Prepare(case=case, name=name):
-            return judge.prepare_baseline(case, name)
+        case messages.Prepare(case=case, name=name, least_bytes=least_bytes):
+            return judge.prepare_baseline(case, name, least_bytes)
         case messages.CaptureAgain(case=case, name=name):
             return judge.baselines.capture_again(case, name)
         case messages.Sample(case=case, name=name):

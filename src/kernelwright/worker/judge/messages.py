@@ -79,10 +79,12 @@ class Check(Message, frozen=True, kw_only=True, tag="check"):
 
 
 class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
-    """Prepare a baseline of the framework for timing. name: such as "eager"."""
+    """Prepare a baseline of the framework for timing. name: such as "eager". least_bytes: that every right kernel moves
+    in a call."""
 
     case: str
     name: str
+    least_bytes: int = 0
 
 
 class CaptureAgain(Message, frozen=True, kw_only=True, tag="capture again"):

@@ -29,15 +29,17 @@ class Baselines:
         self.instances: dict[str, Instance] = {}
 
     def prepare(
-        self, case: str, name: str, instance: Instance, case_bytes: int, restored: bool = False
+        self, case: str, name: str, case_bytes: int, least_bytes: int, restored: bool = False
     ) -> dict[str, Any]:
         """Prepare a baseline for timing. Returns its timing method and how many input sets and calls a sample has.
 
-        instance: of the case, on the GPU; its inputs are not changed. case_bytes: of the inputs, parameters and
-        outputs of one call. restored: whether inputs that forward changes are restored before each call.
+        case: whose instance is in `instances`, on the GPU; its inputs are not changed. case_bytes: of the inputs,
+        parameters and outputs of one call. least_bytes: see `clock.sets_needed`. restored: whether inputs that forward
+        changes are restored before each call.
         """
+        instance = self.instances[case]
         free, _ = torch.cuda.mem_get_info()
-        count = clock.sets_needed(case_bytes, torch.cuda.get_device_properties(0).L2_cache_size, free)
+        count = clock.sets_needed(case_bytes, torch.cuda.get_device_properties(0).L2_cache_size, free, least_bytes)
         module = compiled(instance.module, name)
         sets = [instance if not (instance.mutates or number) else own_inputs(instance) for number in range(count)]
         if instance.mutates and not restored:
@@ -57,7 +59,7 @@ class Baselines:
                 sets += [own_inputs(instance) for _ in range(more)]
                 timed = timed_on(sets)
         torch.cuda.empty_cache()  # releases the memory of a graph that was slower than plain calls
-        self.timed[case, name], self.instances[case] = timed, instance
+        self.timed[case, name] = timed
         timed.warm_up()
         return {"method": timed.method, "sets": len(sets), "calls": timed.calls, "restored": restored}
 

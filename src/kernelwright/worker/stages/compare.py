@@ -194,7 +194,7 @@ def measured_case(
             rows.append(copied)
         for name in framework:
             try:
-                rows.append(framework_row(processes, case, name))
+                rows.append(framework_row(processes, info, name))
             except ServerEnded:
                 raise
             except (ProblemError, WorkerError) as error:

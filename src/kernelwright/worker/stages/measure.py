@@ -169,7 +169,10 @@ def prepared_rival(subject: Subject, case: str, incumbent: Incumbent | None) -> 
             return None
         place(rival, case, draw=0)
         sent = rival.replayable(rival.plans[case])
-        prepare = to_bench.Prepare(key=name, case=case, plan=sent.name, room=nbytes, restored=subject.restored(case))
+        info = subject.info(case)
+        prepare = to_bench.Prepare(
+            key=name, case=case, plan=sent.name, room=nbytes, restored=info.restored, least_bytes=info.bound.bytes
+        )
         processes.ask_bench(prepare, plan=sent)
     except Ended as ended:
         if ended.lost:
@@ -192,7 +195,8 @@ def _timing(subject: Subject, case: str, incumbent: Incumbent | None, rival: str
     processes = subject.processes
     clocks: Clocks | None = None
     sent = subject.replayable(subject.plans[case])
-    prepare = to_bench.Prepare(key=KEY, case=case, plan=sent.name, restored=subject.restored(case))
+    info = subject.info(case)
+    prepare = to_bench.Prepare(key=KEY, case=case, plan=sent.name, restored=info.restored, least_bytes=info.bound.bytes)
     prepared = processes.ask_bench(prepare, plan=sent)
     samples: list[float] = prepared["steady_us"]
     theirs_us: list[float] = []

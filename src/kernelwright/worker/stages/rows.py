@@ -56,9 +56,9 @@ class Row:
     rounds_us: list[float] = field(default_factory=list)
 
 
-def framework_row(processes: Processes, case: str, name: str) -> Row:
-    limit_s = processes.limits.baseline_s
-    prepared = processes.ask_judge(to_judge.Prepare(case=case, name=name), limit_s)
+def framework_row(processes: Processes, info: CaseInfo, name: str) -> Row:
+    limit_s, case = processes.limits.baseline_s, info.case.name
+    prepared = processes.ask_judge(to_judge.Prepare(case=case, name=name, least_bytes=info.bound.bytes), limit_s)
     return Row(
         name=name,
         method=described(prepared),
@@ -75,7 +75,10 @@ def candidate_row(processes: Processes, info: CaseInfo, name: str, subject: Subj
     try:
         place(subject, info.case.name, draw=0)
         sent = subject.replayable(subject.plans[info.case.name])
-        prepare = to_bench.Prepare(key=name, case=info.case.name, plan=sent.name, room=room, restored=info.restored)
+        prepare = to_bench.Prepare(
+            key=name, case=info.case.name, plan=sent.name, room=room, restored=info.restored,
+            least_bytes=info.bound.bytes,
+        )  # fmt: skip
         prepared = processes.ask_bench(prepare, plan=sent)
     except Ended as ended:
         if ended.lost:

@@ -18,7 +18,7 @@ import msgspec
 
 from kernelwright import codec
 from kernelwright import source as tunables
-from kernelwright.model import Candidate, CaseResult, KernelResources, Property, Status
+from kernelwright.model import Candidate, CaseInfo, CaseResult, KernelResources, Property, Status
 from kernelwright.roofline import Launched
 from kernelwright.source import parse as syntax
 from kernelwright.source.branches import branches, without_untaken
@@ -303,9 +303,8 @@ class Subject:
             return self.processes.compile(key, Compile(kernels=kernels, launch=launch, branches=not on_gpu))
         return self.processes.compile(key, ReadBranches(kernels=kernels, launch=launch))
 
-    def restored(self, case: str) -> tuple[str, ...]:
-        """Names of the inputs that are restored before each timed call, because a call changes and reads them."""
-        return next(info for info in self.session.loaded().cases if info.case.name == case).restored
+    def info(self, case: str) -> CaseInfo:
+        return next(info for info in self.session.loaded().cases if info.case.name == case)
 
     def untrue_on_interpreter(self, plan: Plan) -> list[str]:
         """Operations in a plan's kernels that the CPU interpreter computes differently from a GPU, as the compiler
