@@ -64,7 +64,7 @@ FLOAT32_PRODUCTS = {
     "ieee": (
         ' For float32 inputs pass `input_precision="tf32x3"`, `"bf16x6"` or `"ieee"` to `tl.dot`: TF32 alone is not '
         "exact enough here. The first two are about as exact as ieee and run on tensor cores: try tf32x3 where both "
-        "factors are contiguous along the inner dimension, bf16x6 elsewhere."
+        "factors are contiguous along the inner dimension, bf16x6 elsewhere. Without a GPU only ieee can be verified."
     ),
     "tf32": " Factors of float32 products may be rounded to TF32, as `tl.dot` does.",
 }
