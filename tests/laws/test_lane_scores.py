@@ -13,13 +13,14 @@ import pytest
 
 from kernelwright import stats
 from kernelwright.journal import RunState
-from kernelwright.model import Candidate, CaseResult, Evaluation, Incumbent, Proposal, Status, Timing
+from kernelwright.model import Candidate, CaseInfo, CaseResult, Evaluation, Incumbent, Proposal, Status, Timing
 from kernelwright.worker.bench.messages import AddPlan
 from kernelwright.worker.bench.race import race
 from kernelwright.worker.plan.plan import Buffer, Plan
 from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.stages import measure
 from kernelwright.worker.stages.subject import Subject
+from samples import case_info
 
 PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outputs=(), single=True)
 PASSED = CaseResult(case="big", status=Status.PASSED)
@@ -67,8 +68,8 @@ class FakeSubject:
     def replayable(self, plan: Plan) -> AddPlan:
         return AddPlan(name="plan", plan=plan, code=())
 
-    def restored(self, case: str) -> tuple[str, ...]:
-        return ()
+    def info(self, case: str) -> CaseInfo:
+        return case_info(case, 1.0)
 
     @contextlib.contextmanager
     def leased(self, name: str) -> Iterator[None]:

@@ -19,6 +19,7 @@ from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.stages import evaluate
 from kernelwright.worker.stages.measure import KEY, LET_GO, TOO_SLOW, measure
 from kernelwright.worker.stages.subject import Subject
+from samples import case_info
 
 CASE = "timed"
 BEST_US = 100.0
@@ -75,8 +76,8 @@ class FakeSubject:
     def replayable(self, plan: Plan) -> AddPlan:
         return AddPlan(name="plan", plan=plan, code=())
 
-    def restored(self, case: str) -> tuple[str, ...]:
-        return ()
+    def info(self, case: str) -> CaseInfo:
+        return case_info(case, 1.0)
 
     @contextlib.contextmanager
     def leased(self, name: str) -> Iterator[None]:

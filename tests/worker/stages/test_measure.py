@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from kernelwright import stats
-from kernelwright.model import Bound, Candidate, Case, CaseInfo, CaseResult, Incumbent, Status
+from kernelwright.model import Candidate, CaseInfo, CaseResult, Incumbent, Status
 from kernelwright.worker.bench import messages as to_bench
 from kernelwright.worker.bench.bench import Bench, Prepared
 from kernelwright.worker.bench.messages import AddPlan
@@ -24,6 +24,7 @@ from kernelwright.worker.processes.limits import Limits
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.stages import measure
 from kernelwright.worker.stages.subject import Subject
+from samples import case_info
 
 PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outputs=(), single=True)
 
@@ -84,8 +85,7 @@ class FakeSubject(Subject):
         return AddPlan(name="plan", plan=plan, code=())
 
     def info(self, case: str) -> CaseInfo:
-        bound = Bound(bound_us=1.0, bound_by="bytes", bytes=4, flop=0, peaks="")
-        return CaseInfo(case=Case(name=case), inputs=(), outputs=(), bytes=4, flop=0, bound=bound)
+        return case_info(case, 1.0)
 
     @contextlib.contextmanager
     def leased(self, name: str) -> Iterator[None]:
@@ -132,7 +132,7 @@ def test_an_incumbent_that_the_bench_lacks_is_recorded_and_prepared_before_the_c
     settled(monkeypatch, processes, INCUMBENT)
     name = measure.bench_name(BEST, "large")
     prepared = [message for message in processes.asked if isinstance(message, to_bench.Prepare)]
-    assert [(message.key, message.least_bytes) for message in prepared] == [(name, 4), (measure.KEY, 4)]
+    assert [(message.key, message.least_bytes) for message in prepared] == [(name, 1 << 26), (measure.KEY, 1 << 26)]
     assert "race" in processes.verbs()
 
 
