@@ -7,7 +7,7 @@ FOLDER is the one that holds level1, level2, … of https://github.com/ScalingIn
 measures the best beside PyTorch on a GPU; elsewhere `kernelwright bench` gives estimates. Where the first kernel needs
 library steps the file is tried once more with `--library any`, and counts in that mode. `--workers` problems are under
 way at once: the lease lets one of them use the GPU, while the others load, generate and compile. With `--gpus N` they
-are dealt out to N GPUs of one kind.
+are spread over N GPUs of one kind.
 
 `--out` has everything that is known, compressed, of kernels their hashes; files in it are not tried again, so the work
 can be done in parts, in the order of a hash of the files' names. A part ends after `--minutes` at the latest: what is
@@ -142,7 +142,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--of-level2", type=int, default=40, help="files of level 2, drawn by a hash of their names")
     parser.add_argument("--only", default="", help="a regular expression that LEVEL/FILE has to match")
     parser.add_argument("--workers", type=int, default=1, help="problems under way at once")
-    parser.add_argument("--gpus", type=int, help="deal the problems out to so many GPUs")
+    parser.add_argument("--gpus", type=int, help="spread the problems over this many GPUs (default: one)")
     parser.add_argument("--minutes", type=float, default=90, help="of this part, at most")
     parser.add_argument("--gpu-seconds", type=float, default=25, help="of GPU time for a problem")
     parser.add_argument("--trials", type=int, default=24, help="at most, for a problem")
@@ -230,8 +230,9 @@ def found(status: int, out: str, err: str) -> Row:
         return {"outcome": "left", "reason": document["detail"]}
     if (best := document.get("best")) is not None and best["status"] == "passed":
         cost = document["cost"]["total"]
-        return {"outcome": "solved", "reason": "", "said": "", "trials": cost["asked"], "gpu_s": round(cost["gpu_s"], 1),
-                "compile_s": round(cost["compile_s"], 1), "search_s": round(document["seconds"], 1)}  # fmt: skip
+        return {"outcome": "solved", "reason": "", "said": "", "trials": cost["asked"],
+                "gpu_s": round(cost["gpu_s"], 1), "compile_s": round(cost["compile_s"], 1),
+                "search_s": round(document["seconds"], 1)}  # fmt: skip
     said = [line.removeprefix("error: ") for line in err.splitlines() if line.strip()]
     named = [line for line in said if "--library any" in line] or [line for line in said if "rror" in line] or said[-1:]
     return {"outcome": "failed", "reason": named[0] if named else f"exit status {status}", "said": err[-SAID:]}

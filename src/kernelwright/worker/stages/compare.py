@@ -192,13 +192,11 @@ def measured_case(
         copied = copy_of_fastest(processes, info, rows, subjects, room)
         if isinstance(copied, Row):
             rows.append(copied)
-        for name in framework:
-            try:
-                rows.append(framework_row(processes, info, name))
-            except ServerEnded:
-                raise
-            except (ProblemError, WorkerError) as error:
-                failed.append(Implementation(name=name, status=Status.RUNTIME_ERROR, reason=str(error)[:400]))
+        for outcome in (framework_outcome(processes, info, name) for name in framework):
+            if isinstance(outcome, Row):
+                rows.append(outcome)
+            else:
+                failed.append(outcome)
         seed = secrets.randbits(32)
         readings: list[Clocks | None] = []
         half, kept, lost = sample_in_halves(
@@ -223,6 +221,16 @@ def measured_case(
     return msgspec.structs.replace(
         found, order_seed=seed, exchanged_after=half, noise_floor=floor.fraction, noise_floor_source=floor.source
     )
+
+
+def framework_outcome(processes: Processes, info: CaseInfo, name: str) -> Row | Implementation:
+    """A prepared row of the framework, or a failed one."""
+    try:
+        return framework_row(processes, info, name)
+    except ServerEnded:
+        raise
+    except (ProblemError, WorkerError) as error:
+        return Implementation(name=name, status=Status.RUNTIME_ERROR, reason=str(error)[:400])
 
 
 def copy_of_fastest(
