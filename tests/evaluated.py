@@ -6,6 +6,7 @@ first of them is asked for, because loading a problem costs more than judging a 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ StartedWorker = Callable[..., ProcessWorker]
 LIMITS = scaled({"record_s": 6.0, "interpret_s": 6.0, "replay_s": 10.0})
 """Short, so that what never ends is over soon; honest candidates of small problems take less than one."""
 
-AT_ONCE = 4
+AT_ONCE = min(12, 2 * (os.cpu_count() or 2))
 """While one is judged, others are read, recorded and compiled."""
 
 

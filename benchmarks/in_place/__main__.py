@@ -5,8 +5,9 @@
 A step of AdamW, keys and values appended to a cache, and a rotary embedding, each with a Triton kernel beside its
 problem. For each: `kernelwright bench` (every case; inputs that forward changes are restored outside the timed part),
 `kernelwright export`, then a program that patches the package into a module, calls it on inputs of the timed case, and
-compares what it leaves in them with PyTorch. OUT gets each report; the table is printed. Without a GPU times are
-estimates, and the package runs PyTorch.
+compares what it leaves in them with what PyTorch leaves in float64: the kernel may be off by twice as much as PyTorch
+in the dtype of the case. OUT gets each report; the table is printed. Without a GPU times are estimates, and the package
+runs PyTorch.
 """
 
 from __future__ import annotations
@@ -64,14 +65,24 @@ class Program(torch.nn.Module):
         return self.step(*given)
 
 
+def double(given):
+    return [one.double() if isinstance(one, torch.Tensor) and one.is_floating_point() else one for one in given]
+
+
+def error(found, exact):
+    pairs = [pair for pair in zip(found, exact) if isinstance(pair[0], torch.Tensor)]
+    return max((one.double() - other.double()).abs().max().item() for one, other in pairs)
+
+
 with torch.no_grad():
-    program, expected, given = Program().eval(), inputs(), inputs()
-    program(*expected)
+    program, theirs, given, exact = Program().eval(), inputs(), inputs(), double(inputs())
+    program(*theirs)
+    program(*exact)
     patched = package.patch(program, "step")
     program(*given)
-    close = [torch.allclose(one.float(), other.float(), 2e-2 if made == torch.float16 else 1e-5, 1e-3)
-             for one, other in zip(given, expected) if isinstance(one, torch.Tensor)]
-print(json.dumps({"patched": patched, "right": all(close), "kernel_calls": len(calls)}))
+    own_error, their_error = error(given, exact), error(theirs, exact)
+print(json.dumps({"patched": patched, "error": own_error, "error of PyTorch": their_error,
+                  "right": own_error <= 2 * their_error, "kernel_calls": len(calls)}))
 """
 
 
@@ -92,7 +103,7 @@ def main() -> None:
         "eager (µs)",
         "compile (µs)",
         "verdict",
-        "patched, right, kernel calls",
+        "patched module",
     ]
     print(table(head, rows))
 

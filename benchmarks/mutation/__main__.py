@@ -120,6 +120,8 @@ def judge(out: Path, workers: int, names: list[str], seconds: float, sample: int
         if left and time.monotonic() < end_s:
             verify(known[name], left, (name, "right") not in done, out, end_s)
 
+    with start_worker() as worker:
+        worker.environment()  # measures the GPU's peaks, for which several workers at once have not enough memory
     with ThreadPoolExecutor(workers) as threads:
         list(threads.map(run, waiting))
     table(out)
@@ -128,7 +130,7 @@ def judge(out: Path, workers: int, names: list[str], seconds: float, sample: int
 def verify(subject: Subject, rows: list[dict[str, Any]], also_right: bool, out: Path, end_s: float) -> None:
     """One worker for the mutants of a kernel. The problem has no stated cases."""
     sources = {mutant.name: mutant.source for mutant in mutants(subject.kernel, PER_KERNEL)}
-    asked = [("right", subject.kernel)] * also_right + [(row["name"], sources[row["name"]]) for row in rows]
+    asked = [("right", subject.kernel)] * also_right + [(row["name"], sources.get(row["name"])) for row in rows]
     with TemporaryDirectory() as folder:
         problem = Path(folder, "problem.py")
         problem.write_text(without_cases(subject.problem), encoding="utf-8")
@@ -143,7 +145,9 @@ def verify(subject: Subject, rows: list[dict[str, Any]], also_right: bool, out: 
                     return
                 start_s = time.monotonic()
                 row = {"subject": subject.name, "name": name}
-                if refused:
+                if source is None:
+                    row |= {"status": "not_verified", "reason": "the kernel was changed after the list was made"}
+                elif refused:
                     row |= {"status": "not_verified", "reason": refused[:300]}
                 else:
                     found = worker.evaluate(Candidate(source=source), "verify")

@@ -66,7 +66,7 @@ def test_a_shape_first_met_in_a_capture_is_pytorchs_and_the_kernels_later(tmp_pa
     # large enough that a busy machine, whose calls take longer, changes nothing
     (home / "use.py").write_text(CAPTURE)
     asked = [sys.executable, "-m", "fast_softmax.benchmark", "--write", "--no-cases", "--no-compile"]
-    more = ["--vary=rows=16384", "--vary=cols=4096", "--dtypes=float32"]
+    more = ["--vary=rows=65536", "--vary=cols=4096", "--dtypes=float32"]
     subprocess.run([*asked, *more], cwd=home, check=True)
     done = subprocess.run([sys.executable, "use.py"], cwd=home, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["True", "False", "True", "True"], done.stderr
@@ -156,7 +156,7 @@ print(json.dumps(found))
 CAPTURE = """
 import torch, fast_softmax
 
-m, x = fast_softmax.Module(), torch.randn(16384, 4096, device="cuda")
+m, x = fast_softmax.Module(), torch.randn(65536, 4096, device="cuda")
 graph = torch.cuda.CUDAGraph()
 with torch.no_grad():
     torch.softmax(x, -1)

@@ -4,8 +4,8 @@ With a fused multiply-add, or a sum computed twice in different orders, two read
 rounding error. If scores are about 1e12, that error is 1e5, and the exponential of a score minus the largest score
 overflows in an honest kernel. So the reference is computed in float64, with an error of up to one eps in each read of
 an intermediate result. Values that the dtype holds exactly (inputs, whole numbers, maxima of inputs) get no error,
-because no kernel has to round them; exact quotients get one. Functions that kernels compose of other functions get an
-error in eps of 1.
+because no kernel has to round them; exact quotients and means get one. Functions that kernels compose of other
+functions get an error in eps of 1.
 """
 
 from __future__ import annotations
@@ -151,6 +151,9 @@ class _Rough(TorchDispatchMode):
         if func.is_view or func._schema.is_mutable:
             return func(*args, **kwargs)
         name = func._schema.name.partition("::")[2]
+        if name in VARIANCES and args[0].dtype == torch.float64:
+            with self:
+                return VARIANCES[name](*args, **kwargs)
         if name in SHIFTED:
             other = self._made_before(args[0])
             with self:
@@ -163,15 +166,17 @@ class _Rough(TorchDispatchMode):
             is_sure = self._is_exact(made) & ((made == 0) | (made.abs() >= 1))
             return torch.where(is_sure, made, made + self.composed_eps * COMPOSED_EPS * self._side(made))
         if name in DIVISIONS and made.dtype == torch.float64 and not kwargs.get("rounding_mode"):
-            return self._divided(made, args[-1])
+            return self._divided(made, args[-1], made == made.round(), self._part(made))
+        if name == "mean" and made.dtype == torch.float64 and made.numel():
+            return self._divided(made, args[0].numel() / made.numel(), made == 0, self._part(made).sign())
         return self._summed(made, *(args[at] for at in FACTORS[name])) if name in FACTORS else made
 
-    def _divided(self, made: Tensor, divisor: Tensor | float) -> Tensor:
-        """A quotient with a rounding error also where it is exact: a number of halves may be rounded up or down. Not a
-        whole number (an index that is computed by division is exact), and not by a power of two."""
+    def _divided(self, made: Tensor, divisor: Tensor | float, is_sure: Tensor, part: Tensor) -> Tensor:
+        """A quotient with `part` of a rounding error also where it is exact: a number of halves may be rounded up or
+        down. Not where it is sure (a whole number may be an index, which is exact), and not by a power of two."""
         mantissa, _ = torch.frexp(torch.as_tensor(divisor, dtype=made.dtype, device=made.device))
-        is_sure = (mantissa.abs() == 0.5) | (made == made.round()) | ~self._is_exact(made)
-        return torch.where(is_sure, made, made * (1 + self.composed_eps * self._part(made)))
+        is_sure = is_sure | (mantissa.abs() == 0.5) | ~self._is_exact(made)
+        return torch.where(is_sure, made, made * (1 + self.composed_eps * part))
 
     def _with_rounded_sum(self, name: str, made: Tensor, x: Tensor, dim: int, *_: Any) -> Tensor:
         """A softmax whose row has one number, the logarithm of the sum of exponentials, rounded. Kernels save it for
@@ -246,6 +251,22 @@ def _logsumexp(x: Tensor, other: Tensor, dim: list[int], keepdim: bool = False) 
     made = torch.exp(x - largest).sum(dim, keepdim=True).log() + largest
     return made if keepdim else made.sum(dim)
 
+
+def _var(x: Tensor, dim: list[int] | None = None, *, correction: float | None = None, keepdim: bool = False) -> Tensor:
+    """About a mean that was rounded, as in a kernel. Of equal numbers the square of that error remains."""
+    dims = dim or list(range(x.dim()))
+    moved = x - x.mean(dims, keepdim=True)
+    total = (moved * moved).sum(dims, keepdim)
+    return total / max(0.0, x.numel() / max(total.numel(), 1) - (1.0 if correction is None else correction))
+
+
+def _var_mean(x: Tensor, dim: list[int] | None = None, **options: Any) -> tuple[Tensor, Tensor]:
+    return _var(x, dim, **options), x.mean(dim or list(range(x.dim())), options.get("keepdim", False))
+
+
+VARIANCES: dict[str, Callable[..., Any]] = {"var": _var, "var_mean": _var_mean}
+"""Operators that subtract a mean inside and return a square. The outputs of others that subtract one (standard
+deviations, normalisations) move in proportion to their inputs, which `elementwise` measures."""
 
 SHIFTED: dict[str, Callable[..., Tensor]] = {
     "_softmax": _softmax, "_safe_softmax": _safe_softmax, "_log_softmax": _log_softmax, "logsumexp": _logsumexp,
