@@ -7,7 +7,7 @@ import msgspec
 from fakes import PROBLEM
 from kernelwright.model import Case, CaseResult, Evaluation, Status
 from kernelwright.report.derived import derived_document, derived_text
-from kernelwright.report.evaluation import evaluation_text
+from kernelwright.report.evaluation import evaluation_text, unseen_texts
 
 DERIVED = msgspec.structs.replace(
     PROBLEM.cases[0], case=Case(name="derived_odd", small=True, held_out=True, derived=True, params={"rows": 7})
@@ -45,3 +45,14 @@ def test_a_verdict_names_the_derived_cases_that_decided_and_the_distributions_th
     assert "not seen on big (too large): with ties, huge" in text
     stated = evaluation_text(Evaluation(status=Status.PASSED, results=results[:0]), CASES)
     assert "derived, not" not in stated
+
+
+def test_many_large_cases_share_a_line_that_names_what_was_seen_on_none() -> None:
+    large = [
+        CaseResult(case=f"big{n}", status=Status.PASSED, unseen=("huge", "with ties")[: 1 + n % 2]) for n in range(4)
+    ]
+    small = CaseResult(case="small", status=Status.PASSED)
+    start = "4 of {} cases are too large for all distributions, 1 to 2 not seen on each; "
+    assert unseen_texts([*large, small]) == [start.format(5) + "each was seen on other cases"]
+    assert unseen_texts(large) == [start.format(4) + "seen on no case: huge"]
+    assert len(unseen_texts(large[:3])) == 3

@@ -36,6 +36,9 @@ VERIFIED_ON = {
     None: "values never compared",
 }
 
+MOST_UNSEEN = 3
+"""Most large cases that are named with the distributions that were not seen on them."""
+
 
 def evaluation_text(evaluation: Evaluation, cases: Sequence[CaseInfo] = ()) -> str:
     """Everything an evaluation holds; `cases` adds each case's bound."""
@@ -65,8 +68,18 @@ def derived_texts(results: Sequence[CaseResult], cases: Sequence[CaseInfo]) -> l
 
 
 def unseen_texts(results: Sequence[CaseResult]) -> list[str]:
-    """For each case that is too large for all distributions, those that were not seen on it."""
-    return [f"not seen on {result.case} (too large): {', '.join(result.unseen)}" for result in results if result.unseen]
+    """For each case that is too large for all distributions, those that were not seen on it; one line for more than
+    MOST_UNSEEN cases."""
+    large = [result for result in results if result.unseen]
+    if len(large) <= MOST_UNSEEN:
+        return [f"not seen on {result.case} (too large): {', '.join(result.unseen)}" for result in large]
+    counts = sorted({len(result.unseen) for result in large})
+    on_none = [one for one in large[0].unseen if all(one in result.unseen for result in results)]
+    rest = f"seen on no case: {', '.join(on_none)}" if on_none else "each was seen on other cases"
+    share = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
+    return [
+        f"{len(large)} of {len(results)} cases are too large for all distributions, {share} not seen on each; {rest}"
+    ]
 
 
 def verifications_table(evaluations: Sequence[tuple[str, Evaluation]]) -> str:
