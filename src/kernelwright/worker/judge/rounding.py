@@ -148,8 +148,10 @@ class _Rough(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func.is_view or func._schema.is_mutable:
+        if func.is_view:
             return func(*args, **kwargs)
+        if func._schema.is_mutable:
+            return self._in_place(func, types, args, kwargs)
         name = func._schema.name.partition("::")[2]
         if name in VARIANCES and args[0].dtype == torch.float64:
             with self:
@@ -170,6 +172,14 @@ class _Rough(TorchDispatchMode):
         if name == "mean" and made.dtype == torch.float64 and made.numel():
             return self._divided(made, args[0].numel() / made.numel(), made == 0, self._part(made).sign())
         return self._summed(made, *(args[at] for at in FACTORS[name])) if name in FACTORS else made
+
+    def _in_place(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """An operator that changes its first argument: what the same operator returns elsewhere, copied there."""
+        name, overload = func._schema.name.partition("::")[2], func._overloadname
+        apart = getattr(torch.ops.aten, name.removesuffix("_"), None)
+        if not name.endswith("_") or apart is None or overload not in apart.overloads():
+            return func(*args, **kwargs)
+        return args[0].copy_(self.__torch_dispatch__(getattr(apart, overload), types, args, kwargs))
 
     def _divided(self, made: Tensor, divisor: Tensor | float, is_sure: Tensor, part: Tensor) -> Tensor:
         """A quotient with `part` of a rounding error also where it is exact: a number of halves may be rounded up or
