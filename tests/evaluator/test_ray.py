@@ -10,7 +10,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,9 @@ sys.stdin.read()
 cluster.shutdown()
 """
 """A head without a GPU, and as many nodes with one as are asked for, until its input ends."""
+
+LOST_S = 180.0
+"""Ray takes a node that does not answer for lost after about a minute."""
 
 SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
 """Workers of Ray have a niceness of 15 by default: on a loaded machine importing torch took over 180 s."""
@@ -133,6 +138,32 @@ def test_a_candidate_is_judged_once_more_when_any_process_of_its_lane_is_killed(
         for number, victim in enumerate(("supervisor", "gateway", "actor", "raylet")):
             candidate = Candidate(source=KERNEL + f"# {number}\n")
             assert evaluate_and_kill(fleet, cluster["raylets"], victim, candidate) is Status.PASSED, victim
+
+
+def test_a_raylet_that_is_stopped_costs_no_verdict_and_its_lane_moves_to_another_node(
+    cluster: dict[str, Any], tmp_path: Path
+) -> None:
+    """As a host that hangs. Messages to the actor do not pass through its raylet, so the lane goes on until Ray takes
+    the node for lost."""
+    (tmp_path / "double").mkdir()
+    (tmp_path / "double/problem.py").write_text(doubling(1 << 16))
+    with start_lanes(lanes_at("ray*2")) as fleet:
+        fleet.load(str(tmp_path / "double"))
+        stopped = chains(cluster["raylets"])[0]["raylet"]
+        os.kill(stopped, signal.SIGSTOP)
+        try:
+            end_s = time.monotonic() + LOST_S
+            number, elsewhere = 0, 0
+            while elsewhere < 2:
+                assert time.monotonic() < end_s, "the lane did not move"
+                pair = [Candidate(source=KERNEL + f"# {number} {side}\n") for side in range(2)]
+                with ThreadPoolExecutor(2) as threads:  # both lanes are busy
+                    found = list(threads.map(lambda one: fleet.evaluate(one, "search"), pair))
+                assert [one.status for one in found] == [Status.PASSED] * 2, [one.reason for one in found]
+                number += 1
+                elsewhere = sum(lane["raylet"] != stopped for lane in chains(cluster["raylets"]))
+        finally:
+            os.kill(stopped, signal.SIGCONT)
 
 
 def test_a_cluster_without_a_token_or_with_another_is_refused_in_one_line(
