@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.utils._pytree import tree_leaves
 
-from kernelwright.worker.judge import elementwise
+from kernelwright.worker.judge import elementwise, rounding
 from kernelwright.worker.judge.judge import Judge
 from kernelwright.worker.reference import values
 
@@ -545,3 +547,36 @@ def test_a_variance_may_be_about_a_rounded_mean_and_about_no_coarser_one(
                 refused[units] |= {answer.distribution} if found.reason else set()
     assert not refused[2]
     assert {values.ROWS, values.SLICES} & refused[1000]
+
+
+IN_PLACE: list[tuple[str, Callable[[Tensor], Any]]] = [
+    ("unsqueeze_", lambda x: x.unsqueeze_(0)),
+    ("t_", lambda x: x.t_()),
+    ("resize_", lambda x: x.resize_(2, 3)),
+    ("as_strided_", lambda x: x.as_strided_((2,), (3,))),
+    ("lists of tensors", lambda x: (torch._foreach_add_([x], 1.0), x)[1]),
+    ("an element", lambda x: (x.__setitem__((0, 0), 2.5), x)[1]),
+    ("a view", lambda x: (x.t().mul_(2.5), x)[1]),
+    ("a narrower dtype", lambda x: x.half().add_(x)),
+    ("whole numbers", lambda x: x.long().div_(2, rounding_mode="floor")),
+    ("var of all", lambda x: x.var()),
+    ("var of no dimension", lambda x: torch.var(x, [])),
+    ("var of one number", lambda x: x[:, :1].var(-1)),
+    ("var of nothing", lambda x: x[:, :0].var(-1)),
+    ("var of complex numbers", lambda x: torch.complex(x, x).var(-1)),
+    ("var with too large a correction", lambda x: x.var(-1, correction=9)),
+    ("var_mean", lambda x: torch.var_mean(x, (0, -1), keepdim=True)),
+    ("mean of whole numbers", lambda x: x.long().mean(dtype=torch.float64)),
+    ("mean of nothing", lambda x: x[:0].mean()),
+]
+
+
+@pytest.mark.filterwarnings("ignore:var")
+@pytest.mark.parametrize("compute", [compute for _, compute in IN_PLACE], ids=[name for name, _ in IN_PLACE])
+def test_what_is_rounded_is_otherwise_the_same_computation(compute: Callable[[Tensor], Any]) -> None:
+    x = torch.arange(12.0, dtype=torch.float64).reshape(3, 4) / 8
+    expected = tree_leaves(compute(x.clone()))
+    with rounding._Rough(torch.float32, 1, [], 2, 1.0):
+        made = tree_leaves(compute(x.clone()))
+    for one, other in zip(made, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6, equal_nan=True)

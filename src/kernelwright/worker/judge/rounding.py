@@ -174,12 +174,15 @@ class _Rough(TorchDispatchMode):
         return self._summed(made, *(args[at] for at in FACTORS[name])) if name in FACTORS else made
 
     def _in_place(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """An operator that changes its first argument: what the same operator returns elsewhere, copied there."""
+        """An operator that changes its first argument: what the same operator returns elsewhere, copied there. Those
+        that change shapes or take lists of tensors run as they are."""
         name, overload = func._schema.name.partition("::")[2], func._overloadname
-        apart = getattr(torch.ops.aten, name.removesuffix("_"), None)
-        if not name.endswith("_") or apart is None or overload not in apart.overloads():
+        packet = getattr(torch.ops.aten, name.removesuffix("_"), None) if name.endswith("_") else None
+        apart = getattr(packet, overload, None) if packet is not None else None
+        if apart is None or apart.is_view or not isinstance(args[0], Tensor) or args[0].dtype != torch.float64:
             return func(*args, **kwargs)
-        return args[0].copy_(self.__torch_dispatch__(getattr(apart, overload), types, args, kwargs))
+        made = self.__torch_dispatch__(apart, types, args, kwargs)
+        return args[0].copy_(made) if made.shape == args[0].shape else func(*args, **kwargs)
 
     def _divided(self, made: Tensor, divisor: Tensor | float, is_sure: Tensor, part: Tensor) -> Tensor:
         """A quotient with `part` of a rounding error also where it is exact: a number of halves may be rounded up or
