@@ -55,4 +55,6 @@ def test_many_large_cases_share_a_line_that_names_what_was_seen_on_none() -> Non
     start = "4 of {} cases are too large for all distributions, 1 to 2 not seen on each; "
     assert unseen_texts([*large, small]) == [start.format(5) + "each was seen on other cases"]
     assert unseen_texts(large) == [start.format(4) + "seen on no case: huge"]
+    not_judged = CaseResult(case="too large for this machine", status=Status.NOT_VERIFIED)
+    assert unseen_texts([*large, not_judged]) == [start.format(5) + "seen on no case: huge"]
     assert len(unseen_texts(large[:3])) == 3

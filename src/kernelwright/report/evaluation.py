@@ -74,7 +74,8 @@ def unseen_texts(results: Sequence[CaseResult]) -> list[str]:
     if len(large) <= MOST_UNSEEN:
         return [f"not seen on {result.case} (too large): {', '.join(result.unseen)}" for result in large]
     counts = sorted({len(result.unseen) for result in large})
-    on_none = [one for one in large[0].unseen if all(one in result.unseen for result in results)]
+    judged = [result for result in results if result.status is Status.PASSED]
+    on_none = [one for one in large[0].unseen if all(one in result.unseen for result in judged)]
     rest = f"seen on no case: {', '.join(on_none)}" if on_none else "each was seen on other cases"
     share = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
     return [

@@ -549,6 +549,12 @@ def test_a_variance_may_be_about_a_rounded_mean_and_about_no_coarser_one(
     assert {values.ROWS, values.SLICES} & refused[1000]
 
 
+def inferred(compute: Callable[[], Tensor]) -> Tensor:
+    """Operators that are decomposed elsewhere reach a mode as they are."""
+    with torch.inference_mode():
+        return compute() * 1
+
+
 IN_PLACE: list[tuple[str, Callable[[Tensor], Any]]] = [
     ("unsqueeze_", lambda x: x.unsqueeze_(0)),
     ("t_", lambda x: x.t_()),
@@ -556,6 +562,8 @@ IN_PLACE: list[tuple[str, Callable[[Tensor], Any]]] = [
     ("as_strided_", lambda x: x.as_strided_((2,), (3,))),
     ("lists of tensors", lambda x: (torch._foreach_add_([x], 1.0), x)[1]),
     ("an element", lambda x: (x.__setitem__((0, 0), 2.5), x)[1]),
+    ("a power", lambda x: x.pow_(2)),
+    ("var in inference mode", lambda x: inferred(lambda: x.clone().var(unbiased=False))),
     ("a view", lambda x: (x.t().mul_(2.5), x)[1]),
     ("a narrower dtype", lambda x: x.half().add_(x)),
     ("whole numbers", lambda x: x.long().div_(2, rounding_mode="floor")),
@@ -580,3 +588,25 @@ def test_what_is_rounded_is_otherwise_the_same_computation(compute: Callable[[Te
         made = tree_leaves(compute(x.clone()))
     for one, other in zip(made, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
+@pytest.mark.parametrize(("expression", "wrong"), [
+    ("(x >= x.mean(-1, keepdim=True))", lambda x, mean: (x > mean) | (mean == 0) & (x >= mean)),
+    ("torch.floor(x.mean(-1, keepdim=True)).to(torch.int32)",
+     lambda x, mean: torch.where(mean == 0, 0.0, (mean.ceil() - 1)).to(torch.int32)),
+])  # fmt: skip
+def test_a_mean_that_is_a_whole_number_is_exact_where_whole_numbers_are_made_of_it(
+    tmp_path: Path, expression: str, wrong: Callable[[Tensor, Tensor], Tensor]
+) -> None:
+    file = tmp_path / "problem.py"
+    text = CENTRED.format(expression=expression).replace("randn(1, 3, columns)", "randint(0, 3, (64, 3)).float()")
+    file.write_text(text)
+    made = Judge("cpu")
+    made.load(str(file), None)
+    refused = 0
+    for draw in made.draws_for("small"):
+        x = made.answer("small", draw).instance.inputs[0]
+        assert isinstance(x, Tensor)
+        found = made._compared("small", draw, 0, wrong(x, x.mean(-1, keepdim=True)))
+        refused += bool(found.reason)
+    assert refused

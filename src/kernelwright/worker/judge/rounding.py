@@ -151,11 +151,13 @@ class _Rough(TorchDispatchMode):
         if func.is_view:
             return func(*args, **kwargs)
         if func._schema.is_mutable:
-            return self._in_place(func, types, args, kwargs)
+            if func._schema.name != "aten::div_" or args[0].dtype != torch.float64:
+                return func(*args, **kwargs)
+            apart = getattr(torch.ops.aten.div, func._overloadname)
+            return args[0].copy_(self.__torch_dispatch__(apart, types, args, kwargs))
         name = func._schema.name.partition("::")[2]
-        if name in VARIANCES and args[0].dtype == torch.float64:
-            with self:
-                return VARIANCES[name](*args, **kwargs)
+        if name in VARIANCES and func._overloadname == "correction" and args[0].dtype == torch.float64:
+            return self._variance(name, *args, **kwargs)
         if name in SHIFTED:
             other = self._made_before(args[0])
             with self:
@@ -170,19 +172,8 @@ class _Rough(TorchDispatchMode):
         if name in DIVISIONS and made.dtype == torch.float64 and not kwargs.get("rounding_mode"):
             return self._divided(made, args[-1], made == made.round(), self._part(made))
         if name == "mean" and made.dtype == torch.float64 and made.numel():
-            return self._divided(made, args[0].numel() / made.numel(), made == 0, self._part(made).sign())
+            return self._divided(made, args[0].numel() / made.numel(), made == made.round(), self._part(made).sign())
         return self._summed(made, *(args[at] for at in FACTORS[name])) if name in FACTORS else made
-
-    def _in_place(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """An operator that changes its first argument: what the same operator returns elsewhere, copied there. Those
-        that change shapes or take lists of tensors run as they are."""
-        name, overload = func._schema.name.partition("::")[2], func._overloadname
-        packet = getattr(torch.ops.aten, name.removesuffix("_"), None) if name.endswith("_") else None
-        apart = getattr(packet, overload, None) if packet is not None else None
-        if apart is None or apart.is_view or not isinstance(args[0], Tensor) or args[0].dtype != torch.float64:
-            return func(*args, **kwargs)
-        made = self.__torch_dispatch__(apart, types, args, kwargs)
-        return args[0].copy_(made) if made.shape == args[0].shape else func(*args, **kwargs)
 
     def _divided(self, made: Tensor, divisor: Tensor | float, is_sure: Tensor, part: Tensor) -> Tensor:
         """A quotient with `part` of a rounding error also where it is exact: a number of halves may be rounded up or
@@ -190,6 +181,20 @@ class _Rough(TorchDispatchMode):
         mantissa, _ = torch.frexp(torch.as_tensor(divisor, dtype=made.dtype, device=made.device))
         is_sure = is_sure | (mantissa.abs() == 0.5) | ~self._is_exact(made)
         return torch.where(is_sure, made, made * (1 + self.composed_eps * part))
+
+    def _variance(
+        self, name: str, x: Tensor, dim: list[int] | None = None, *, correction: float | None = None,
+        keepdim: bool = False,
+    ) -> Any:  # fmt: skip
+        """About a mean that was rounded, as in a kernel. Of equal numbers the square of that error remains."""
+        x = self._read(x)
+        dims = dim or list(range(x.dim()))
+        mean = x.mean(dims, keepdim=True)
+        count = x.numel() / max(mean.numel(), 1)
+        rounded = self._divided(mean, count, mean == 0, self._part(mean).sign())
+        variance = (x - rounded).square_().sum(dims, keepdim) if count > 1 else 0.0 * x.sum(dims, keepdim)
+        variance /= max(0.0, count - (1.0 if correction is None else correction))
+        return variance if name == "var" else (variance, mean if keepdim else mean.reshape(variance.shape))
 
     def _with_rounded_sum(self, name: str, made: Tensor, x: Tensor, dim: int, *_: Any) -> Tensor:
         """A softmax whose row has one number, the logarithm of the sum of exponentials, rounded. Kernels save it for
@@ -265,19 +270,7 @@ def _logsumexp(x: Tensor, other: Tensor, dim: list[int], keepdim: bool = False) 
     return made if keepdim else made.sum(dim)
 
 
-def _var(x: Tensor, dim: list[int] | None = None, *, correction: float | None = None, keepdim: bool = False) -> Tensor:
-    """About a mean that was rounded, as in a kernel. Of equal numbers the square of that error remains."""
-    dims = dim or list(range(x.dim()))
-    moved = x - x.mean(dims, keepdim=True)
-    total = (moved * moved).sum(dims, keepdim)
-    return total / max(0.0, x.numel() / max(total.numel(), 1) - (1.0 if correction is None else correction))
-
-
-def _var_mean(x: Tensor, dim: list[int] | None = None, **options: Any) -> tuple[Tensor, Tensor]:
-    return _var(x, dim, **options), x.mean(dim or list(range(x.dim())), options.get("keepdim", False))
-
-
-VARIANCES: dict[str, Callable[..., Any]] = {"var": _var, "var_mean": _var_mean}
+VARIANCES = frozenset({"var", "var_mean"})
 """Operators that subtract a mean inside and return a square. The outputs of others that subtract one (standard
 deviations, normalisations) move in proportion to their inputs, which `elementwise` measures."""
 
