@@ -191,7 +191,7 @@ class _Rough(TorchDispatchMode):
         dims = dim or list(range(x.dim()))
         mean = x.mean(dims, keepdim=True)
         count = x.numel() / max(mean.numel(), 1)
-        rounded = self._divided(mean, count, mean == 0, self._part(mean).sign())
+        rounded = self._read(self._divided(mean, count, mean == 0, self._part(mean).sign()))
         variance = (x - rounded).square_().sum(dims, keepdim) if count > 1 else 0.0 * x.sum(dims, keepdim)
         variance /= max(0.0, count - (1.0 if correction is None else correction))
         return variance if name == "var" else (variance, mean if keepdim else mean.reshape(variance.shape))
