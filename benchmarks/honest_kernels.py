@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.evaluator.protocol import Worker
@@ -60,8 +61,9 @@ def once(worker: Worker, problem: Path, kernels: list[Path], table: Table, in_fl
 
 
 def lane(problems: list[Path], table: Table, times: int, deadline_s: float, in_flight: int) -> str:
-    """One worker on its share of the problems, round by round; the device."""
-    with start_worker() as worker:
+    """One worker on its share of the problems, round by round; the device. Nothing is timed, so it waits for no other
+    worker: the file by which they take turns on a GPU lies in the temporary folder, and this one has its own."""
+    with TemporaryDirectory() as folder, start_worker(environment={"TMPDIR": folder}) as worker:
         device = worker.environment().device or "Triton's CPU interpreter"
         for _ in range(times):
             for problem in problems:

@@ -192,6 +192,8 @@ def test_the_gallerys_starters_raise_no_alarm(starter: Path) -> None:
         ("torch.softmax = lambda x, d: x", "torch.softmax"),
         ("torch.cuda.synchronize = None", "synchronize"),
         ("k.fn = None", "k.fn"),
+        ("k.add_pre_run_hook(f)", "uses .add_pre_run_hook"),
+        ("f = FLOAT.inspect", "uses .inspect"),
         ("del torch.relu", "torch.relu"),
         ("CACHE = {}", "container"),
         ("CACHE = dict()", "container"),
