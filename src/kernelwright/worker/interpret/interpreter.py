@@ -28,6 +28,7 @@ from kernelwright.worker.compile.instrument import ENTER, LANGUAGE, LOCALS, NotI
 from kernelwright.worker.compile.kernels import load_kernels
 from kernelwright.worker.compile.libdevice import FUNCTIONS
 from kernelwright.worker.compile.messages import Specialised
+from kernelwright.worker.interpret import types
 from kernelwright.worker.interpret.activation import SCALARS, Diverged, Memory, Unsupported, entered
 
 __all__ = ["Diverged", "Outside", "Unsupported", "install", "load", "running"]
@@ -186,6 +187,7 @@ def install() -> None:
     triton_interpreter.interpreter_builder.options = replace(options, sanitize_overflow=False)  # as it is compiled
     executor = triton_interpreter.GridExecutor
     executor.__call__ = _named(executor.__call__)
+    types.install()
 
 
 class _Kept:

@@ -1,0 +1,83 @@
+"""Types that are built once are those that Triton builds. In a process of its own, which they patch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PROGRAM = """
+from types import SimpleNamespace
+
+from triton.language import core
+from triton.language.semantic import TritonSemantic
+
+from kernelwright.worker.interpret import types
+
+POINTER, CONST = core.pointer_type(core.float32), core.pointer_type(core.float32, const=True)
+ELEMENTS = [core.float32, core.int1, core.bfloat16, core.int64, POINTER, CONST, core.pointer_type(core.int64)]
+SHAPES = [[16], [1, 16], [16, 1], [16, 16], [256], [core.constexpr(4), 4], core.tuple([core.constexpr(2)])]
+BAD = [[], [3], [1 << 30], (16,), [16.0], [True, 16], core.constexpr(16)]
+
+
+def facts(value):
+    return {name: repr(one) for name, one in sorted(vars(value).items())}
+
+
+def every():
+    found = []
+    for element in ELEMENTS:
+        made = [core.block_type(element, shape) for shape in SHAPES]
+        found += [facts(one) for one in made]
+        found += [facts(core.tensor(f"handle {number}", one)) for number, one in enumerate([element, *made])]
+        for shape in BAD:
+            try:
+                core.block_type(element, shape)
+                found.append("accepted")
+            except (TypeError, ValueError, AssertionError) as error:
+                found.append(f"{type(error).__name__}: {error}")
+    return found
+
+
+class Builder:
+    options = SimpleNamespace(sanitize_overflow=False)
+
+    def create_broadcast(self, handle, shape):
+        return f"{handle} as {list(shape)}"
+
+    def create_splat(self, kind, handle):
+        return f"{handle} as {kind}"
+
+    def __getattr__(self, name):
+        return lambda *values: str(values)
+
+
+def broadcasts():
+    semantic = TritonSemantic(Builder())
+    values = [core.tensor("s", core.float32), *(core.tensor(str(shape), core.block_type(core.float32, shape))
+              for shape in ([16], [1, 16], [16, 1], [16, 16], [4, 16]))]
+    found = []
+    for one in values:
+        for other in values:
+            try:
+                made = semantic.broadcast_impl_value(one, other)
+                found.append([(value.handle, facts(value)) for value in made])
+            except ValueError as error:
+                found.append(str(error))
+    return found
+
+
+before = every(), broadcasts()
+types.install()
+assert every() == before[0]
+assert every() == before[0]  # from what is kept
+assert broadcasts() == before[1]
+float_block = core.block_type(core.float32, [16])
+assert float_block.shape is core.block_type(core.float32, [16]).shape
+assert float_block != core.block_type(core.int32, [16])
+print(len(before[0]), sum("handle" in one for one in before[0]), sum(type(one) is str for one in before[0]))
+"""
+
+
+def test_types_that_are_built_once_are_those_that_triton_builds() -> None:
+    ended = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stdout.split()) == (0, ["154", "56", "49"]), ended.stderr
