@@ -2,7 +2,7 @@
 # What it is not: the build. Packaging lives in pyproject.toml, versions in requirements/tested.txt.
 # The rule: nothing is installed outside .venv, and a second call installs nothing.
 
-.PHONY: demo check test test-gpu mutants lint docs example site setup clean
+.PHONY: demo check test test-gpu mutants lint style types tested docs example site setup clean
 .DEFAULT_GOAL := test
 # Thousands of modules and tests are compiled once, not in every process of every run.
 unexport PYTHONDONTWRITEBYTECODE
@@ -19,7 +19,8 @@ $(STAMP): pyproject.toml requirements/tested.txt
 	@test -n "$(PYTHON)" || { echo "error: no Python 3.10 to 3.13 found on PATH; install one, or name it: make PYTHON=/path/to/python3" >&2; exit 2; }
 	@echo 'setting up .venv (minutes: torch is large)'
 	test -x $(BIN)/pip || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c requirements/tested.txt -e '.[worker,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c requirements/tested.txt -e '.[worker,dev]'
+	$(BIN)/python -m compileall -qq -j 0 .venv/lib || echo 'some files of packages are not for this Python'
 	@touch $(STAMP)
 
 docs: $(STAMP)
@@ -39,11 +40,15 @@ setup: $(STAMP)
 demo: $(STAMP)
 	$(BIN)/python demo/demo.py
 
-check: lint
-	$(BIN)/pytest -m pure -n auto --dist worksteal
+# Types are checked beside the first tests: mypy uses one core.
+check: style
+	@$(MAKE) --no-print-directory -j 2 types tested TESTS='-m pure -n auto --dist worksteal'
 
-test: lint
-	$(BIN)/pytest -m "not gpu" -n auto --dist loadfile --no-loadscope-reorder
+test: style
+	@$(MAKE) --no-print-directory -j 2 types tested TESTS='-m "not gpu" -n auto --dist loadfile --no-loadscope-reorder'
+
+tested: $(STAMP)
+	$(BIN)/pytest $(TESTS)
 
 mutants: $(STAMP)
 	$(BIN)/python tests/mutants.py
@@ -51,9 +56,13 @@ mutants: $(STAMP)
 test-gpu: $(STAMP)
 	$(BIN)/pytest -m gpu
 
-lint: $(STAMP)
+lint: style types
+
+style: $(STAMP)
 	$(BIN)/ruff format --check src tests gallery demo
 	$(BIN)/ruff check src tests gallery demo
+
+types: $(STAMP)
 	$(BIN)/mypy
 
 clean:

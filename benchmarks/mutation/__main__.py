@@ -111,17 +111,18 @@ def judge(out: Path, workers: int, names: list[str], seconds: float, sample: int
     done = {(row["subject"], row["name"]) for row in _read(out)}
     waiting: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        waiting[row["subject"]].append(row)
+        if (row["subject"], row["name"]) not in done:
+            waiting[row["subject"]].append(row)
     end_s = time.monotonic() + seconds
     known = {subject.name: subject for subject in subjects()}
 
     def run(name: str) -> None:
-        left = [row for row in waiting[name] if (name, row["name"]) not in done]
-        if left and time.monotonic() < end_s:
-            verify(known[name], left, (name, "right") not in done, out, end_s)
+        if time.monotonic() < end_s:
+            verify(known[name], waiting[name], (name, "right") not in done, out, end_s)
 
-    with start_worker() as worker:
-        worker.environment()  # measures the GPU's peaks, for which several workers at once have not enough memory
+    if waiting:
+        with start_worker() as worker:
+            worker.environment()  # measures the GPU's peaks, for which several workers at once have not enough memory
     with ThreadPoolExecutor(workers) as threads:
         list(threads.map(run, waiting))
     table(out)
