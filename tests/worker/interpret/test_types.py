@@ -1,4 +1,5 @@
-"""Types that are built once are those that Triton builds. In a process of its own, which they patch."""
+"""What the interpreter builds or patches once is what Triton makes each time. In processes of their own, since Triton's
+modules are patched."""
 
 from __future__ import annotations
 
@@ -81,3 +82,66 @@ print(len(before[0]), sum("handle" in one for one in before[0]), sum(type(one) i
 def test_types_that_are_built_once_are_those_that_triton_builds() -> None:
     ended = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120)
     assert (ended.returncode, ended.stdout.split()) == (0, ["154", "56", "49"]), ended.stderr
+
+
+PATCHES = """
+import os
+
+os.environ["TRITON_INTERPRET"] = "1"
+import triton.language as tl
+from triton.language import core
+from triton.runtime import interpreter as triton_interpreter
+
+from kernelwright.worker.interpret import interpreter
+
+PATCHED = (tl, core, tl.math, core.tensor)
+
+
+def kernel(modules):
+    exec("def run(): pass", modules)
+    return modules["run"]
+
+
+def values():
+    return {(one.__name__, name): value for one in PATCHED for name, value in vars(one).items()
+            if name != "__annotations__"}
+
+
+def changed():
+    return {name for name, value in values().items() if before.get(name) is not value}
+
+
+def apart(one):
+    scope = triton_interpreter._patch_lang(one)
+    found = changed()
+    scope.restore()
+    return found
+
+
+def replayed(*kernels):
+    for one in kernels:
+        triton_interpreter._patch_lang(one)
+    found = changed()
+    while interpreter._state.patches:
+        interpreter._state.patches.popitem()[1].restore()
+    return found
+
+
+before = values()
+narrow, wide = kernel({"tl": tl}), kernel({"tl": tl, "core": core})
+of_narrow, of_wide = apart(narrow), apart(wide)
+assert len(of_wide) > len(of_narrow) > 100
+interpreter.install()
+before = values()
+for _ in range(2):
+    assert replayed(narrow, wide) == of_wide
+    assert replayed(wide) == of_wide
+    assert replayed(narrow) == of_narrow
+    assert replayed(wide, narrow) == of_wide
+    assert replayed() == set()
+"""
+
+
+def test_a_replay_patches_what_its_kernels_need_in_whatever_order_they_come() -> None:
+    ended = subprocess.run([sys.executable, "-c", PATCHES], capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr

@@ -200,16 +200,20 @@ class _Kept:
 def _once_a_replay(patch: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Patch `triton.language` for interpretation once per replay. Triton does it for every launch and every call of a
     device function, which took a seventh of a replay's time. It also looks for what to replace each time; here the
-    replacements of the first replay are used again."""
+    replacements that the first kernel of a replay needs are used again if it is the first in another replay."""
     known: dict[tuple[ModuleType, ...], list[tuple[Any, str, Any]]] = {}
 
     def patched(function: Any) -> _Kept:
         seen = tuple(value for value in function.__globals__.values() if value is tl or value is core)
-        if seen in known and seen not in _state.patches:
+        if seen in _state.patches:
+            return _Kept()
+        if _state.patches:  # what is patched already is not found again, so this would be no whole list
+            _state.patches[seen] = patch(function)
+        elif seen in known:
             scope = _state.patches[seen] = triton_interpreter._LangPatchScope()
             for owner, name, replacement in known[seen]:
                 scope.set_attr(owner, name, replacement)
-        elif seen not in _state.patches:
+        else:
             scope = _state.patches[seen] = patch(function)
             known[seen] = [(owner, name, getattr(owner, name)) for owner, name, _ in scope._changes]
         return _Kept()
