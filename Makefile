@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml requirements/tested.txt
 	@echo 'setting up .venv (minutes: torch is large)'
 	test -x $(BIN)/pip || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c requirements/tested.txt -e '.[worker,dev]'
-	$(BIN)/python -m compileall -qq -j 0 .venv/lib || echo 'some files of packages are not for this Python'
+	$(BIN)/python -m compileall -qq -j 0 .venv/lib || echo 'not every file of the packages could be compiled; those are compiled when they are imported'
 	@touch $(STAMP)
 
 docs: $(STAMP)
@@ -63,7 +63,7 @@ style: $(STAMP)
 	$(BIN)/ruff check src tests gallery demo
 
 types: $(STAMP)
-	$(BIN)/mypy
+	@$(BIN)/mypy || { echo 'error: mypy found faults (above)' >&2; exit 1; }
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

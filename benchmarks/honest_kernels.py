@@ -61,7 +61,7 @@ def once(worker: Worker, problem: Path, kernels: list[Path], table: Table, in_fl
 
 
 def lane(problems: list[Path], table: Table, times: int, deadline_s: float, in_flight: int) -> str:
-    """One worker on its share of the problems, round by round; the device. Nothing is timed, so it waits for no other
+    """One worker on its share of the problems, round by round; the device. No kernel is timed, so it waits for no other
     worker: the file by which they take turns on a GPU lies in the temporary folder, and this one has its own."""
     with TemporaryDirectory() as folder, start_worker(environment={"TMPDIR": folder}) as worker:
         device = worker.environment().device or "Triton's CPU interpreter"
@@ -87,6 +87,8 @@ def main() -> int:
     table, deadline_s = Table(options.out), time.monotonic() + options.seconds
     problems = sorted((HONEST / "problems").glob("*.py"))
     shares = [problems[first :: options.workers] for first in range(options.workers)]
+    with start_worker() as worker:
+        worker.environment()  # measures the GPU's peaks, which several workers at once would measure too low
     with ThreadPoolExecutor(max_workers=options.workers) as threads:
         devices = list(threads.map(
             lambda share: lane(share, table, options.times, deadline_s, options.in_flight), shares))  # fmt: skip

@@ -88,6 +88,17 @@ def test_rows_and_slices_become_zeros_equal_values_and_tiny_ones() -> None:
         assert float((ratio == 1).all(dim=-1).float().mean()) == 3 * share
         value = lines[equal][:, 0]
         assert torch.equal(value.half().float(), value), "few bits, so that its mean is exact"
+        assert not bool((value == value.round()).any()), "a mean that is a whole number counts as exact"
+
+
+def test_no_line_of_equal_values_holds_a_small_whole_number() -> None:
+    whole = torch.arange(1.0, 8.5, 0.5)
+    x = torch.cat([whole, -whole, torch.full((10,), 0.98)])[:, None] * torch.ones(1, 3)
+    for seed in range(8):
+        made = redrawn(x, values.ROWS, seed)
+        changed = (made != x).all(dim=-1) & (made.abs() > 0.5).all(dim=-1)
+        assert not bool((made[changed] == made[changed].round()).any())
+        assert bool(((made / x)[changed] < 1).all()), "toward zero: inputs may end at 1"
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (7,), (1, 7), (3, 1), (2, 3, 5)])

@@ -199,15 +199,16 @@ class _Kept:
 
 def _once_a_replay(patch: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Patch `triton.language` for interpretation once per replay. Triton does it for every launch and every call of a
-    device function, which took a seventh of a replay's time. It also looks for what to replace each time; here the
-    replacements that the first kernel of a replay needs are used again if it is the first in another replay."""
+    device function, which took a seventh of a replay's time. It also searches the language for what to replace each
+    time; here the replacements found in one replay are used again where a replay begins with a kernel whose file
+    imports the language in the same way."""
     known: dict[tuple[ModuleType, ...], list[tuple[Any, str, Any]]] = {}
 
     def patched(function: Any) -> _Kept:
         seen = tuple(value for value in function.__globals__.values() if value is tl or value is core)
         if seen in _state.patches:
             return _Kept()
-        if _state.patches:  # what is patched already is not found again, so this would be no whole list
+        if _state.patches:  # what is patched already is not found again, so the list would be incomplete
             _state.patches[seen] = patch(function)
         elif seen in known:
             scope = _state.patches[seen] = triton_interpreter._LangPatchScope()

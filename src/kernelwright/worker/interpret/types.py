@@ -21,8 +21,8 @@ def install() -> None:
 
 
 def _block_type(build: Any) -> Any:
-    """A block type gets its attributes from the first one of the same shape and name of the element type. What is not a
-    list or tuple of ints is left to Triton, which may refuse it."""
+    """A block type gets its attributes from the first one of the same shape and name of the element type. Shapes other
+    than a list or `tl.tuple` of ints or constants are left to Triton, which may refuse them."""
     known: dict[tuple[Any, ...], dict[str, Any]] = {}
 
     def built(self: Any, element_ty: Any, shape: Any) -> None:

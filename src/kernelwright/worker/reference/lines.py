@@ -48,9 +48,15 @@ def redraw(tensor: Tensor, generator: torch.Generator, last: bool) -> None:
 
 
 def _coarse(values: Tensor) -> Tensor:
-    """`values` rounded to EQUAL_BITS mantissa bits, with 0.5 in place of zero."""
+    """`values` rounded to EQUAL_BITS mantissa bits, with 0.5 in place of zero, and the next value toward zero in place
+    of a whole number. The judge takes a mean that is a whole number for exact; a GPU's division may be off there."""
     mantissa, exponent = torch.frexp(values.float())
-    coarse = torch.ldexp((mantissa * 2**EQUAL_BITS).round() / 2**EQUAL_BITS, exponent)
+    mantissa = (mantissa * 2**EQUAL_BITS).round() / 2**EQUAL_BITS
+    coarse = torch.ldexp(mantissa, exponent)
+    mantissa, exponent = torch.frexp(coarse)
+    step = torch.where(mantissa.abs() == 0.5, 0.5, 1.0) / 2**EQUAL_BITS
+    smaller = torch.ldexp(mantissa - step * mantissa.sign(), exponent)
+    coarse = torch.where(coarse == coarse.round(), smaller, coarse)
     return torch.where(coarse == 0, 0.5, coarse).to(values.dtype)
 
 
