@@ -10,8 +10,9 @@ anew. `--kills` sends SIGKILL to one supervisor (the process of a GPU) after ano
 reads the journals:
 
 - a minute, busy: evaluations, and the share of the GPUs' time, between 10 % and 90 % of the told trials;
-- false gains: renamed copies of the best kernel that the search took for faster than the kernel itself;
-- shift: how far the median ratio of a changed kernel to the kernel that it raced moves from one GPU to several.
+- false gains: timed cases of renamed copies that the search took for faster than the best candidate so far, which is
+  another copy, or a changed kernel where one is faster than all copies;
+- shift: how far the median score of a changed kernel, over that of the copies, differs between the runs of a problem.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ sys.path[:0] = [str(HERE), str(HERE / "reliability")]
 import processes  # noqa: E402
 from pace import variants  # noqa: E402
 
+LEAST_TRIALS = 10
+"""A run with fewer told trials is left out of the table."""
+
 MOST_CHANGED = 6
 """Changed kernels; each is tried many times, since its median ratio is compared."""
 
@@ -67,6 +71,8 @@ def changed_configs(source: str) -> list[dict[str, int]]:
     """Configs that differ from the source in one tunable, by one step of its choices."""
     found: list[dict[str, int]] = []
     for tunable in find_tunables(source):
+        if tunable.idle:
+            continue
         at = tunable.choices.index(tunable.default)
         found += [
             {tunable.key: choice} for choice in tunable.choices[max(0, at - 1) : at + 2] if choice != tunable.default
@@ -76,7 +82,7 @@ def changed_configs(source: str) -> list[dict[str, int]]:
 
 def search(folder: Path, problem: Path, options: argparse.Namespace) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    place = options.workers.partition("*")[0] or "gpus"
+    place = options.workers.partition(":")[0].partition("*")[0] or "gpus"
     run = (
         folder / f"{problem.name}-{place}-{options.gpus}-{options.trials}-{options.kills}-{len(list(folder.iterdir()))}"
     )
@@ -143,7 +149,7 @@ def row(run: Path) -> list[str]:
         event.payload for event in events if event.kind is EventKind.EVALUATED and first_s < seconds(event) <= last_s
     ]
     judged = [one for one in inside if isinstance(one, Evaluation)]
-    lanes = {(one.lane, one.gpu) for one in judged}
+    lanes = {one.lane for one in judged if one.status is not Status.CRASHED}
     changes = Counter(e.payload.what for e in events if isinstance(e.payload, LaneChange))
     copies, gained = false_gains(trials)
     repeated = sum(count > 1 for count in Counter(e.number for e in events if e.kind is EventKind.EVALUATED).values())
@@ -191,7 +197,7 @@ HEADER = ["run", "trials", "a minute", "busy", "start + search + end, s", "false
 
 
 def show(folder: Path) -> None:
-    runs = sorted(one.parent for one in folder.glob("*/journal.db"))
+    runs = [run for one in sorted(folder.glob("*/journal.db")) if told(run := one.parent) >= LEAST_TRIALS]
     print(table(HEADER, [row(run) for run in runs], left=("run", "status")))
     found = {run.name: ratios(run) for run in runs}
     changes = sorted({(name.partition("-")[0], change) for name, one in found.items() for change in one})
