@@ -14,9 +14,9 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from kernelwright.evaluator.launch import start_worker
+from unleased import measure_peaks, unleased_worker
+
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import Candidate, Status
 
@@ -61,9 +61,8 @@ def once(worker: Worker, problem: Path, kernels: list[Path], table: Table, in_fl
 
 
 def lane(problems: list[Path], table: Table, times: int, deadline_s: float, in_flight: int) -> str:
-    """One worker on its share of the problems, round by round; the device. No kernel is timed, so it waits for no other
-    worker: the file by which they take turns on a GPU lies in the temporary folder, and this one has its own."""
-    with TemporaryDirectory() as folder, start_worker(environment={"TMPDIR": folder}) as worker:
+    """One worker on its share of the problems, round by round; the device."""
+    with unleased_worker() as worker:
         device = worker.environment().device or "Triton's CPU interpreter"
         for _ in range(times):
             for problem in problems:
@@ -87,8 +86,7 @@ def main() -> int:
     table, deadline_s = Table(options.out), time.monotonic() + options.seconds
     problems = sorted((HONEST / "problems").glob("*.py"))
     shares = [problems[first :: options.workers] for first in range(options.workers)]
-    with start_worker() as worker:
-        worker.environment()  # measures the GPU's peaks, which several workers at once would measure too low
+    measure_peaks()
     with ThreadPoolExecutor(max_workers=options.workers) as threads:
         devices = list(threads.map(
             lambda share: lane(share, table, options.times, deadline_s, options.in_flight), shares))  # fmt: skip

@@ -14,18 +14,18 @@ import argparse
 import json
 import math
 import re
-import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from unleased import measure_peaks, unleased_worker
+
 from kernelwright.errors import KernelwrightError, ProblemError, WorkerError
-from kernelwright.evaluator.launch import start_worker
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import ProblemInfo
 from kernelwright.report.derived import elements
@@ -45,13 +45,13 @@ def main() -> None:
     waiting = [file for file in files if name_of(file) not in known]
     end_s = time.monotonic() + 60 * options.minutes
     lock, local, opened = threading.Lock(), threading.local(), []
-    memory, folders = Memory(options.memory), ExitStack()
+    memory = Memory(options.memory)
 
     def ask(file: Path) -> None:
         if time.monotonic() > end_s:
             return
         if getattr(local, "worker", None) is None:
-            context = unleased_worker(folders.enter_context(tempfile.TemporaryDirectory()))
+            context = unleased_worker()
             local.worker = context.__enter__()
             opened.append(context)
         line, alive = answer(local.worker, file, memory)
@@ -61,11 +61,12 @@ def main() -> None:
             out.write(json.dumps(line) + "\n")
             print(f"{line['seconds']:6.1f} s  {line['file']}: {line['outcome']} {line['reason'][:110]}", flush=True)
 
+    if waiting:
+        measure_peaks()
     with ThreadPoolExecutor(options.workers) as threads:
         list(threads.map(ask, waiting))
     for context in opened:
         context.__exit__(None, None, None)
-    folders.close()
     names = {name_of(file) for file in files}
     print(summary([line for line in read(options.out) if line["file"] in names]))
 
@@ -80,12 +81,6 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--minutes", type=float, default=60, help="begin no file after this many")
     parser.add_argument("--out", type=Path, default=Path("kernelbench.jsonl"))
     return parser
-
-
-def unleased_worker(folder: str) -> AbstractContextManager[Worker]:
-    """A worker that waits for no other: the file by which workers take turns on a GPU lies in the temporary folder, and
-    this one has its own. Nothing is timed here; what workers share is memory."""
-    return start_worker(environment={"TMPDIR": folder})
 
 
 class Memory:

@@ -26,6 +26,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
@@ -83,14 +84,13 @@ def changed_configs(source: str) -> list[dict[str, int]]:
 def search(folder: Path, problem: Path, options: argparse.Namespace) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     place = options.workers.partition(":")[0].partition("*")[0] or "gpus"
-    run = (
-        folder / f"{problem.name}-{place}-{options.gpus}-{options.trials}-{options.kills}-{len(list(folder.iterdir()))}"
-    )
+    number = len(list(folder.iterdir()))
+    run = folder / f"{problem.name}-{place}-{options.gpus}-{options.trials}-{options.kills}-{number}"
     scratch = run.with_suffix(".tmp")
     scratch.mkdir()
     answers = run.with_suffix(".jsonl")
     answers.write_text(
-        "".join(json.dumps(reply) + "\n" for reply in replies(problem, options.trials)), encoding="utf-8"
+        "".join(f"{json.dumps(reply)}\n" for reply in replies(problem, options.trials)), encoding="utf-8"
     )
     command = [
         sys.executable, "-m", "kernelwright", "optimize", str(problem), "--starter", str(problem / "best.py"),
@@ -106,9 +106,8 @@ def search(folder: Path, problem: Path, options: argparse.Namespace) -> None:
     ):
         kills = kill(run, scratch, process, options.kills, options.trials) if options.kills else 0
         process.wait()
-    print(
-        f"{run.name}: exit status {process.returncode}, {time.monotonic() - start_s:.0f} s, {kills} kills", flush=True
-    )
+    took_s = time.monotonic() - start_s
+    print(f"{run.name}: exit status {process.returncode}, {took_s:.0f} s, {kills} kills", flush=True)
 
 
 def kill(run: Path, scratch: Path, process: subprocess.Popen[bytes], kills: int, trials: int) -> int:
@@ -126,22 +125,18 @@ def kill(run: Path, scratch: Path, process: subprocess.Popen[bytes], kills: int,
 
 
 def told(run: Path) -> int:
-    if not (run / "journal.db").exists():
-        return 0
-    journal = Journal.open(run)
-    try:
-        return sum(event.kind is EventKind.TOLD for event in journal.events())
-    finally:
-        journal.close()
+    return sum(event.kind is EventKind.TOLD for event in events_of(run)) if (run / "journal.db").exists() else 0
+
+
+def events_of(run: Path) -> list[Event]:
+    with closing(Journal.open(run)) as journal:
+        return journal.events()
 
 
 # --- the table ----------------------------------------------------------------------------------------------
 
 
-def row(run: Path) -> list[str]:
-    journal = Journal.open(run)
-    events = journal.events()
-    journal.close()
+def row(name: str, events: list[Event]) -> list[str]:
     trials = fold(events).trials()
     times = sorted(seconds(event) for event in events if event.kind is EventKind.TOLD)
     first_s, last_s = times[len(times) // 10], times[len(times) * 9 // 10]
@@ -155,7 +150,7 @@ def row(run: Path) -> list[str]:
     repeated = sum(count > 1 for count in Counter(e.number for e in events if e.kind is EventKind.EVALUATED).values())
     statuses = Counter(trial.evaluation.status.value for trial in trials if trial.evaluation is not None)
     return [
-        run.name, str(len(times)), f"{len(judged) / (last_s - first_s) * 60:.1f}",
+        name, str(len(times)), f"{len(judged) / (last_s - first_s) * 60:.1f}",
         f"{sum(gpu_s(one, ()) for one in judged) / (last_s - first_s) / len(lanes):.0%}",
         f"{times[0] - seconds(events[0]):.0f} + {times[-1] - times[0]:.0f} + {seconds(events[-1]) - times[-1]:.0f}",
         f"{gained} of {copies}", str(changes["lost"]), f"{len(trials) - len(times)}, {repeated}",
@@ -174,12 +169,11 @@ def is_copy(trial: Trial) -> bool:
     return trial.proposal is not None and trial.proposal.note == "{}"
 
 
-def ratios(run: Path) -> dict[str, list[float]]:
+def ratios(events: list[Event]) -> dict[str, list[float]]:
     """Scores of the changed kernels over the median score of the copies, by change."""
-    journal = Journal.open(run)
-    trials = fold(journal.events()).trials()
-    journal.close()
-    passed = [one for one in trials if one.evaluation is not None and one.evaluation.status is Status.PASSED]
+    passed = [
+        one for one in fold(events).trials() if one.evaluation is not None and one.evaluation.status is Status.PASSED
+    ]
     copy_us = statistics.median(one.score_us for one in passed if is_copy(one) and one.score_us is not None)
     found = defaultdict(list)
     for one in passed:
@@ -197,9 +191,10 @@ HEADER = ["run", "trials", "a minute", "busy", "start + search + end, s", "false
 
 
 def show(folder: Path) -> None:
-    runs = [run for one in sorted(folder.glob("*/journal.db")) if told(run := one.parent) >= LEAST_TRIALS]
-    print(table(HEADER, [row(run) for run in runs], left=("run", "status")))
-    found = {run.name: ratios(run) for run in runs}
+    runs = [one.parent for one in sorted(folder.glob("*/journal.db"))]
+    events = {run.name: events_of(run) for run in runs if told(run) >= LEAST_TRIALS}
+    print(table(HEADER, [row(name, one) for name, one in events.items()], left=("run", "status")))
+    found = {name: ratios(one) for name, one in events.items()}
     changes = sorted({(name.partition("-")[0], change) for name, one in found.items() for change in one})
     rows = []
     for problem, change in changes:

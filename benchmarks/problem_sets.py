@@ -20,11 +20,11 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks.unleased import measure_peaks, unleased_worker
+
 from kernelwright.errors import KernelwrightError, WorkerError
-from kernelwright.evaluator.launch import start_worker
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import Candidate
 from kernelwright.problems import find_problem
@@ -73,11 +73,10 @@ def judged(worker: Worker, set_name: str, path: Path) -> dict[str, Any]:
 
 
 def judge_all(problems: list[tuple[str, Path]], until: float) -> list[dict[str, Any]]:
-    """With one worker, which is started again where it ends, and takes turns on a GPU with no other, since nothing is
-    timed. What is left when the time is over is not tried."""
+    """With one worker, which is started again where it ends. What is left when the time is over is not tried."""
     rows, left = [], list(problems)
     while left and time.monotonic() < until:
-        with TemporaryDirectory() as folder, start_worker(target=None, environment={"TMPDIR": folder}) as worker:
+        with unleased_worker() as worker:
             while left and time.monotonic() < until:
                 set_name, path = left.pop(0)
                 try:
@@ -116,6 +115,7 @@ def main() -> None:
     until = time.monotonic() + options.seconds
     problems = [found for path in options.paths for found in found_in(path)]
     shares = [problems[part :: options.workers] for part in range(options.workers)]
+    measure_peaks()
     with ThreadPoolExecutor(options.workers) as pool:
         rows = [row for share in pool.map(lambda share: judge_all(share, until), shares) for row in share]
     rows.sort(key=lambda row: (row["set"], row["problem"]))

@@ -25,14 +25,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from kernelwright.errors import KernelwrightError
-from kernelwright.evaluator.launch import start_worker
 from kernelwright.model import Candidate
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from mutate import mutants  # noqa: E402
 from subjects import Subject, subjects, without_cases  # noqa: E402
+from unleased import measure_peaks, unleased_worker  # noqa: E402
 
 LIST = HERE / "wrong.jsonl"
 INPUTS, PER_KERNEL = 200, 11
@@ -121,8 +121,7 @@ def judge(out: Path, workers: int, names: list[str], seconds: float, sample: int
             verify(known[name], waiting[name], (name, "right") not in done, out, end_s)
 
     if waiting:
-        with start_worker() as worker:
-            worker.environment()  # measures the GPU's peaks, for which several workers at once have not enough memory
+        measure_peaks()
     with ThreadPoolExecutor(workers) as threads:
         list(threads.map(run, waiting))
     table(out)
@@ -135,7 +134,7 @@ def verify(subject: Subject, rows: list[dict[str, Any]], also_right: bool, out: 
     with TemporaryDirectory() as folder:
         problem = Path(folder, "problem.py")
         problem.write_text(without_cases(subject.problem), encoding="utf-8")
-        with start_worker(environment={"TMPDIR": folder}) as worker:  # takes turns on the GPU with no other
+        with unleased_worker() as worker:
             refused = ""
             try:
                 worker.load(str(problem), which="derived")

@@ -12,7 +12,6 @@ import argparse
 import fnmatch
 import json
 import re
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -21,9 +20,9 @@ from itertools import groupby
 from pathlib import Path
 
 from benchmarks.published.manifest import LABELS, Kernel, kernels
+from benchmarks.unleased import measure_peaks, unleased_worker
 
 from kernelwright.errors import KernelwrightError
-from kernelwright.evaluator.launch import start_worker
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import Candidate, Status
 
@@ -96,9 +95,8 @@ def judge(worker: Worker, group: list[Kernel], candidates: Path, verdicts: Verdi
 
 def lane(groups: list[list[Kernel]], candidates: Path, verdicts: Verdicts, in_flight: int, deadline_s: float,
          qualify: bool) -> None:  # fmt: skip
-    """One worker, which takes the next problem as long as there is one and time is left. It takes turns on the GPU with
-    no other, by a lock in a temporary folder of its own: nothing is timed here."""
-    with tempfile.TemporaryDirectory() as folder, start_worker(environment={"TMPDIR": folder}) as worker:
+    """One worker, which takes the next problem as long as there is one and time is left."""
+    with unleased_worker() as worker:
         while groups and time.monotonic() < deadline_s:
             judge(worker, groups.pop(), candidates, verdicts, in_flight, qualify)
 
@@ -122,6 +120,8 @@ def main() -> int:
     left = [k for k in chosen if k.name not in done and (candidates / f"{k.name}.py").exists()]
     left.sort(key=lambda kernel: kernel.problem)
     groups = [list(group) for _, group in groupby(left, lambda kernel: kernel.problem)]
+    if groups:
+        measure_peaks()
     with ThreadPoolExecutor(max_workers=options.workers) as threads:
         for one in [threads.submit(lane, groups, candidates, verdicts, options.in_flight, deadline_s,
                                    options.qualify)

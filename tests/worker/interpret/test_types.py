@@ -94,7 +94,7 @@ from triton.runtime import interpreter as triton_interpreter
 
 from kernelwright.worker.interpret import interpreter
 
-PATCHED = (tl, core, tl.math, core.tensor)
+PATCHED = (tl, core, tl.math, core.tensor, core.dtype, core.tensor_descriptor_base)
 
 
 def kernel(modules):
