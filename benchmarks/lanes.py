@@ -6,8 +6,8 @@
 
 `search` runs `kernelwright optimize` once. The script proposer answers with the problem's best kernel (`best.py`) under
 other names, every second time with one tunable changed, so that each candidate is recorded, compiled, judged and timed
-anew. `--kills` sends SIGKILL to one supervisor (the process of a GPU) after another, evenly over the trials. `table`
-reads the journals:
+anew. `--kills` sends SIGKILL to a supervisor (the process of a GPU), each time to the one that has run longest, evenly
+over the trials. `table` reads the journals:
 
 - a minute, busy: evaluations, and the share of the GPUs' time, between 10 % and 90 % of the told trials;
 - false gains: timed cases of renamed copies that the search took for faster than the best candidate so far, which is
@@ -84,8 +84,8 @@ def changed_configs(source: str) -> list[dict[str, int]]:
 def search(folder: Path, problem: Path, options: argparse.Namespace) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     place = options.workers.partition(":")[0].partition("*")[0] or "gpus"
-    number = len(list(folder.iterdir()))
-    run = folder / f"{problem.name}-{place}-{options.gpus}-{options.trials}-{options.kills}-{number}"
+    count = int(options.gpus) if options.gpus.isdecimal() else options.gpus.count(",") + 1
+    run = folder / f"{problem.name}-{place}-{count}-{options.trials}-{options.kills}-{time.time_ns() // 10**6 % 10**7}"
     scratch = run.with_suffix(".tmp")
     scratch.mkdir()
     answers = run.with_suffix(".jsonl")
@@ -95,9 +95,9 @@ def search(folder: Path, problem: Path, options: argparse.Namespace) -> None:
     command = [
         sys.executable, "-m", "kernelwright", "optimize", str(problem), "--starter", str(problem / "best.py"),
         "--proposer", "script", "--proposer-option", f"file={answers}", "--strategy", "random", "--option",
-        f"ahead={16 * options.gpus}", "--option", f"patience={options.trials}", "--trials", str(options.trials),
-        "--in-flight", str(options.in_flight * options.gpus), "--no-known", "--no-cache", "--out", str(run),
-        *(["--workers", options.workers] if options.workers else ["--gpus", str(options.gpus)]),
+        f"ahead={16 * count}", "--option", f"patience={options.trials}", "--trials", str(options.trials),
+        "--in-flight", str(options.in_flight * count), "--no-known", "--no-cache", "--out", str(run),
+        *(["--workers", options.workers] if options.workers else ["--gpus", options.gpus]),
     ]  # fmt: skip
     start_s = time.monotonic()
     with (
@@ -111,7 +111,7 @@ def search(folder: Path, problem: Path, options: argparse.Namespace) -> None:
 
 
 def kill(run: Path, scratch: Path, process: subprocess.Popen[bytes], kills: int, trials: int) -> int:
-    """End one supervisor after another, evenly over the trials of a run; how many it were."""
+    """End the supervisor that has run longest, again and again, evenly over the trials of a run; how many it were."""
     done = 0
     while process.poll() is None and done < kills:
         time.sleep(0.2)
@@ -119,7 +119,7 @@ def kill(run: Path, scratch: Path, process: subprocess.Popen[bytes], kills: int,
             continue
         lanes = [one for one in processes.of_run(scratch) if one.role == "supervisor"]
         if lanes:
-            processes.kill(lanes[done % len(lanes)])
+            processes.kill(lanes[0])  # the lowest process id: it started first
             done += 1
     return done
 
@@ -214,8 +214,8 @@ def main() -> None:
     searching = verbs.add_parser("search")
     searching.add_argument("folder", type=Path)
     searching.add_argument("problem", type=Path)
-    searching.add_argument("--gpus", type=int, default=1)
-    searching.add_argument("--workers", default="", help="as in `optimize`, in place of GPUs of this machine")
+    searching.add_argument("--gpus", default="1", help="as in `optimize`: a number, or UUIDs")
+    searching.add_argument("--workers", default="", help="as in `optimize`, in place of GPUs here; --gpus: how many")
     searching.add_argument("--trials", type=int, default=150)
     searching.add_argument("--in-flight", type=int, default=6, help="candidates at once for each GPU")
     searching.add_argument("--kills", type=int, default=0)
