@@ -28,7 +28,7 @@ from kernelwright.worker.compile.instrument import ENTER, LANGUAGE, LOCALS, NotI
 from kernelwright.worker.compile.kernels import load_kernels
 from kernelwright.worker.compile.libdevice import FUNCTIONS
 from kernelwright.worker.compile.messages import Specialised
-from kernelwright.worker.interpret import types
+from kernelwright.worker.interpret import combine, types
 from kernelwright.worker.interpret.activation import SCALARS, Diverged, Memory, Unsupported, entered
 
 __all__ = ["Diverged", "Outside", "Unsupported", "install", "load", "running"]
@@ -188,6 +188,7 @@ def install() -> None:
     executor = triton_interpreter.GridExecutor
     executor.__call__ = _named(executor.__call__)
     types.install()
+    combine.install()
 
 
 class _Kept:
