@@ -7,7 +7,7 @@ FOLDER is the one that holds level1, level2, … of https://github.com/ScalingIn
 measures the best beside PyTorch on a GPU; elsewhere `kernelwright bench` gives estimates. Where the first kernel needs
 library steps the file is tried once more with `--library any`, and counts in that mode. `--workers` problems are under
 way at once: the lease lets one of them use the GPU, while the others load, generate and compile. With `--gpus N` they
-are spread over N GPUs of one kind.
+are spread over N GPUs of one kind. A file for which a GPU has no memory left is tried once more alone on that GPU.
 
 `--out` has everything that is known, compressed, of kernels their hashes; files in it are not tried again, so the work
 can be done in parts, in the order of a hash of the files' names. A part ends after `--minutes` at the latest: what is
@@ -82,11 +82,16 @@ def main() -> None:
     known = {row["file"] for row in read(options.out)}
     end_s = time.monotonic() + 60 * options.minutes
     lock, cache = threading.Lock(), Path(tempfile.mkdtemp(prefix="solve-cache-"))
-    seats, alone = SimpleQueue[dict[str, str]](), threading.Lock()
-    shown = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(options.gpus or 0)))).split(",")
+    seats = SimpleQueue[Gpu]()
+    gpus = [Gpu(variables | {CACHE_VARIABLE: str(cache)}) for variables in shown_gpus(options.gpus)]
     for worker in range(options.workers):
-        variables = {"CUDA_VISIBLE_DEVICES": shown[worker % options.gpus]} if options.gpus else {}
-        seats.put(variables | {CACHE_VARIABLE: str(cache)})
+        gpu = gpus[worker % len(gpus)]
+        gpu.add_seat()
+        seats.put(gpu)
+    here = threading.local()
+
+    def sit() -> None:
+        here.gpu = seats.get()
 
     def attempt(file: Path, variables: Mapping[str, str]) -> Row:
         command = partial(run, end_s=end_s, variables=variables)
@@ -97,11 +102,11 @@ def main() -> None:
             return
         row: Row = {}
         try:
-            with seated(seats, 1) as seat:
-                row = attempt(file, seat)
-            if OUT_OF_MEMORY in row["reason"] and options.workers > 1:  # the others may have taken it
-                with alone, seated(seats, options.workers) as seat:
-                    row = attempt(file, seat)
+            with here.gpu.shared() as variables:
+                row = attempt(file, variables)
+            if OUT_OF_MEMORY in row["reason"] and here.gpu.seats > 1:  # the others may have taken it
+                with here.gpu.alone() as variables:
+                    row = attempt(file, variables)
         except UnfinishedError:
             if not row:
                 print(f"not done in time: {name_of(file)}", flush=True)
@@ -111,7 +116,7 @@ def main() -> None:
             print(f"{row['seconds']:6.1f} s  {row['file']}: {row['outcome']} {row['reason'][:110]}", flush=True)
 
     try:
-        with ThreadPoolExecutor(options.workers) as threads:
+        with ThreadPoolExecutor(options.workers, initializer=sit) as threads:
             list(threads.map(add, [file for file in files if name_of(file) not in known]))
     finally:
         shutil.rmtree(cache)
@@ -123,15 +128,40 @@ def main() -> None:
         options.table.write_text(text + "\n")
 
 
-@contextmanager
-def seated(seats: SimpleQueue[dict[str, str]], count: int) -> Iterator[dict[str, str]]:
-    """Takes this many seats and yields the first one's variables: with all of them nobody else is at work."""
-    taken = [seats.get() for _ in range(count)]
-    try:
-        yield taken[0]
-    finally:
-        for seat in taken:
-            seats.put(seat)
+class Gpu:
+    """A GPU and the number of problems that may be under way on it. variables: of the environment, which choose it."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self.variables, self.seats = variables, 0
+        self._free, self._alone = threading.Semaphore(0), threading.Lock()
+
+    def add_seat(self) -> None:
+        self.seats += 1
+        self._free.release()
+
+    @contextmanager
+    def shared(self) -> Iterator[Mapping[str, str]]:
+        with self._free:
+            yield self.variables
+
+    @contextmanager
+    def alone(self) -> Iterator[Mapping[str, str]]:
+        """Waits until nobody else is at work on this GPU."""
+        with self._alone:
+            for _ in range(self.seats):
+                self._free.acquire()
+        try:
+            yield self.variables
+        finally:
+            self._free.release(self.seats)
+
+
+def shown_gpus(count: int | None) -> list[dict[str, str]]:
+    """The variables that choose each of the first GPUs that CUDA shows; without a count, none are set."""
+    if not count:
+        return [{}]
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(count)))).split(",")
+    return [{"CUDA_VISIBLE_DEVICES": one} for one in shown[:count]]
 
 
 def arguments() -> argparse.ArgumentParser:

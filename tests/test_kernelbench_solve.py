@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -123,6 +125,38 @@ def test_what_is_under_way_when_a_part_ends_is_left_to_the_next_one(solving: Mod
         solving.run(["gallery"], end_s=0.0)
     status, out, _ = solving.run(["--version"])
     assert (status, "kernelwright" in out) == (0, True)
+
+
+def test_who_works_alone_waits_for_the_others_of_the_same_gpu(solving: ModuleType) -> None:
+    one, other = solving.Gpu({"CUDA_VISIBLE_DEVICES": "0"}), solving.Gpu({"CUDA_VISIBLE_DEVICES": "1"})
+    for gpu in (one, one, other):
+        gpu.add_seat()
+    entered, leave = threading.Event(), threading.Event()
+
+    def alone() -> None:
+        with one.alone() as variables:
+            assert variables == {"CUDA_VISIBLE_DEVICES": "0"}
+            entered.set()
+            leave.wait(10)
+
+    with other.shared(), ThreadPoolExecutor(1) as threads:
+        with one.shared():
+            done = threads.submit(alone)
+            assert not entered.wait(0.2)
+        assert entered.wait(10)
+        assert not one._free.acquire(blocking=False)
+        leave.set()
+        done.result(10)
+    with one.shared(), one.shared():
+        pass
+
+
+def test_each_gpu_is_chosen_by_a_variable(solving: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert solving.shown_gpus(None) == [{}]
+    assert solving.shown_gpus(2) == [{"CUDA_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "1"}]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5,7")
+    assert solving.shown_gpus(2) == [{"CUDA_VISIBLE_DEVICES": "3"}, {"CUDA_VISIBLE_DEVICES": "5"}]
 
 
 def test_means_are_per_mode_and_leave_estimates_out(solving: ModuleType) -> None:
