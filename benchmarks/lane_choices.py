@@ -22,13 +22,13 @@ from typing import Any
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.spaces.written import candidate_for
 from kernelwright.text.table import table
+from lanes import gpus_in
 
 GALLERY = Path(__file__).parent.parent / "gallery"
 
 
 def tune(folder: Path, problem: Path, options: argparse.Namespace) -> None:
-    count = int(options.gpus) if options.gpus.isdecimal() else options.gpus.count(",") + 1
-    out = folder / f"{problem.name}-{count}"
+    out = folder / f"{problem.name}-{gpus_in(options.gpus)}"
     out.mkdir(parents=True)
     command = [
         sys.executable, "-m", "kernelwright", "tune", str(problem), "--sampler", "random", "--trials",

@@ -36,6 +36,8 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=300)
     options = parser.parse_args()
     source = (PROBLEM / "best.py").read_text(encoding="utf-8")
+    if len(set(options.places)) < len(options.places):
+        parser.error("name each place once")
     found: dict[str, list[float]] = {}
     ready_s = {}
     with ExitStack() as stack:

@@ -84,7 +84,7 @@ def changed_configs(source: str) -> list[dict[str, int]]:
 def search(folder: Path, problem: Path, options: argparse.Namespace) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     place = options.workers.partition(":")[0].partition("*")[0] or "gpus"
-    count = int(options.gpus) if options.gpus.isdecimal() else options.gpus.count(",") + 1
+    count = gpus_in(options.gpus)
     run = folder / f"{problem.name}-{place}-{count}-{options.trials}-{options.kills}-{time.time_ns() // 10**6 % 10**7}"
     scratch = run.with_suffix(".tmp")
     scratch.mkdir()
@@ -110,8 +110,15 @@ def search(folder: Path, problem: Path, options: argparse.Namespace) -> None:
     print(f"{run.name}: exit status {process.returncode}, {took_s:.0f} s, {kills} kills", flush=True)
 
 
+def gpus_in(text: str) -> int:
+    """The number of GPUs that a text for `--gpus` names."""
+    if text == "all":
+        raise SystemExit("--gpus: give a number or UUIDs here, since the file's name and the limits depend on it")
+    return int(text) if text.isdecimal() else text.count(",") + 1
+
+
 def kill(run: Path, scratch: Path, process: subprocess.Popen[bytes], kills: int, trials: int) -> int:
-    """End the supervisor that has run longest, again and again, evenly over the trials of a run; how many it were."""
+    """End the supervisor that has run longest, again and again, evenly over the trials of a run. Returns how many."""
     done = 0
     while process.poll() is None and done < kills:
         time.sleep(0.2)
