@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,16 +44,14 @@ def main() -> None:
     known = {line["file"] for line in read(options.out)}
     waiting = [file for file in files if name_of(file) not in known]
     end_s = time.monotonic() + 60 * options.minutes
-    lock, local, opened = threading.Lock(), threading.local(), []
+    lock, local, opened = threading.Lock(), threading.local(), ExitStack()
     memory = Memory(options.memory)
 
     def ask(file: Path) -> None:
         if time.monotonic() > end_s:
             return
         if getattr(local, "worker", None) is None:
-            context = unleased_worker()
-            local.worker = context.__enter__()
-            opened.append(context)
+            local.worker = opened.enter_context(unleased_worker())
         line, alive = answer(local.worker, file, memory)
         if not alive:
             local.worker = None
@@ -63,10 +61,8 @@ def main() -> None:
 
     if waiting:
         measure_peaks()
-    with ThreadPoolExecutor(options.workers) as threads:
+    with opened, ThreadPoolExecutor(options.workers) as threads:
         list(threads.map(ask, waiting))
-    for context in opened:
-        context.__exit__(None, None, None)
     names = {name_of(file) for file in files}
     print(summary([line for line in read(options.out) if line["file"] in names]))
 

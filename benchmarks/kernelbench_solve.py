@@ -41,6 +41,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from kernelwright import codec
+from kernelwright.evaluator.places import choose, find_gpus
 from kernelwright.report.framework import read_measured
 from kernelwright.stats import geometric_mean
 from kernelwright.text.markdown import table
@@ -83,11 +84,10 @@ def main() -> None:
     end_s = time.monotonic() + 60 * options.minutes
     lock, cache = threading.Lock(), Path(tempfile.mkdtemp(prefix="solve-cache-"))
     seats = SimpleQueue[Gpu]()
-    gpus = [Gpu(variables | {CACHE_VARIABLE: str(cache)}) for variables in shown_gpus(options.gpus)]
+    variables = [one | {CACHE_VARIABLE: str(cache)} for one in shown_gpus(options.gpus)]
+    gpus = [Gpu(one, len(range(first, options.workers, len(variables)))) for first, one in enumerate(variables)]
     for worker in range(options.workers):
-        gpu = gpus[worker % len(gpus)]
-        gpu.add_seat()
-        seats.put(gpu)
+        seats.put(gpus[worker % len(gpus)])
     here = threading.local()
 
     def sit() -> None:
@@ -131,13 +131,9 @@ def main() -> None:
 class Gpu:
     """A GPU and the number of problems that may be under way on it. variables: of the environment, which choose it."""
 
-    def __init__(self, variables: Mapping[str, str]) -> None:
-        self.variables, self.seats = variables, 0
-        self._free, self._alone = threading.Semaphore(0), threading.Lock()
-
-    def add_seat(self) -> None:
-        self.seats += 1
-        self._free.release()
+    def __init__(self, variables: Mapping[str, str], seats: int) -> None:
+        self.variables, self.seats = variables, seats
+        self._free, self._alone = threading.Semaphore(seats), threading.Lock()
 
     @contextmanager
     def shared(self) -> Iterator[Mapping[str, str]]:
@@ -157,11 +153,12 @@ class Gpu:
 
 
 def shown_gpus(count: int | None) -> list[dict[str, str]]:
-    """The variables that choose each of the first GPUs that CUDA shows; without a count, none are set."""
+    """The variables that choose each of the first GPUs that CUDA shows; none without a count or a GPU. Raises
+    `RequestError` where there are fewer."""
     if not count:
         return [{}]
-    shown = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(count)))).split(",")
-    return [{"CUDA_VISIBLE_DEVICES": one} for one in shown[:count]]
+    lanes = choose(str(count), find_gpus())
+    return [{} if lane.gpu is None else {"CUDA_VISIBLE_DEVICES": lane.gpu} for lane in lanes]
 
 
 def arguments() -> argparse.ArgumentParser:

@@ -1,7 +1,7 @@
 """Whether a tuning on several GPUs of a host chooses what one on a single GPU chooses.
 
-    python benchmarks/lane_choices.py tune FOLDER gallery/cumsum --gpus 1 --case 4096x32768_fp32
-    python benchmarks/lane_choices.py tune FOLDER gallery/cumsum --gpus 4 --case 4096x32768_fp32
+    python benchmarks/lane_choices.py tune FOLDER gallery/cumsum --gpus 1 --case 8192x8192_fp32
+    python benchmarks/lane_choices.py tune FOLDER gallery/cumsum --gpus 4 --case 8192x8192_fp32
     python benchmarks/lane_choices.py compare FOLDER
 
 `tune` runs `kernelwright tune` on the problem's starter with the random sampler, which tries the same configs in the

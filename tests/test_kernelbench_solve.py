@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 import scripts
+from kernelwright.errors import RequestError
+from kernelwright.evaluator.places import Gpu
 
 NEEDS_ANY = "error: act: it calls aten.convolution, which needs LIBRARY = 'any' (--library any)"
 
@@ -128,9 +130,7 @@ def test_what_is_under_way_when_a_part_ends_is_left_to_the_next_one(solving: Mod
 
 
 def test_who_works_alone_waits_for_the_others_of_the_same_gpu(solving: ModuleType) -> None:
-    one, other = solving.Gpu({"CUDA_VISIBLE_DEVICES": "0"}), solving.Gpu({"CUDA_VISIBLE_DEVICES": "1"})
-    for gpu in (one, one, other):
-        gpu.add_seat()
+    one, other = solving.Gpu({"CUDA_VISIBLE_DEVICES": "0"}, 2), solving.Gpu({"CUDA_VISIBLE_DEVICES": "1"}, 1)
     entered, leave = threading.Event(), threading.Event()
 
     def alone() -> None:
@@ -152,11 +152,14 @@ def test_who_works_alone_waits_for_the_others_of_the_same_gpu(solving: ModuleTyp
 
 
 def test_each_gpu_is_chosen_by_a_variable(solving: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    """It names what CUDA shows to this process (`find_gpus`), in that order."""
+    monkeypatch.setattr(solving, "find_gpus", lambda: [Gpu(f"GPU-{name}", "H100") for name in (3, 5, 7)])
     assert solving.shown_gpus(None) == [{}]
-    assert solving.shown_gpus(2) == [{"CUDA_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "1"}]
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5,7")
-    assert solving.shown_gpus(2) == [{"CUDA_VISIBLE_DEVICES": "3"}, {"CUDA_VISIBLE_DEVICES": "5"}]
+    assert solving.shown_gpus(2) == [{"CUDA_VISIBLE_DEVICES": "GPU-3"}, {"CUDA_VISIBLE_DEVICES": "GPU-5"}]
+    with pytest.raises(RequestError, match="shows 3"):
+        solving.shown_gpus(4)
+    monkeypatch.setattr(solving, "find_gpus", list)
+    assert solving.shown_gpus(2) == [{}, {}]
 
 
 def test_means_are_per_mode_and_leave_estimates_out(solving: ModuleType) -> None:

@@ -127,7 +127,7 @@ def _reduction(self: Any, combine: Combine, values: tuple[Any, ...]) -> list[Any
 def _scan(self: Any, combine: Combine, values: tuple[Any, ...]) -> list[Any]:
     axis = operator.index(self.axis)
     found = scanned(combine, [np.moveaxis(value.handle.data, axis, 0) for value in values])
-    return [self.to_tensor(np.ascontiguousarray(np.moveaxis(array, 0, axis)), value.dtype)
+    return [self.to_tensor(np.moveaxis(array, 0, axis), value.dtype)
             for array, value in zip(found, values, strict=True)]  # fmt: skip
 
 
