@@ -17,12 +17,12 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from device_memory import Memory
 from unleased import measure_peaks, unleased_worker
 
 from kernelwright.errors import KernelwrightError, ProblemError, WorkerError
@@ -77,28 +77,6 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--minutes", type=float, default=60, help="begin no file after this many")
     parser.add_argument("--out", type=Path, default=Path("kernelbench.jsonl"))
     return parser
-
-
-class Memory:
-    """What problems asked at once may take of the device, in GiB."""
-
-    def __init__(self, free: float) -> None:
-        self.most = self.free = free
-        self.changed = threading.Condition()
-
-    @contextmanager
-    def taken(self, size: float) -> Iterator[None]:
-        """Waits until `size` is free, or all where that is less."""
-        size = min(size, self.most)
-        with self.changed:
-            self.changed.wait_for(lambda: size <= self.free)
-            self.free -= size
-        try:
-            yield
-        finally:
-            with self.changed:
-                self.free += size
-                self.changed.notify_all()
 
 
 def needed(info: ProblemInfo) -> float:

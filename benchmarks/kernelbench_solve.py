@@ -7,7 +7,8 @@ FOLDER is the one that holds level1, level2, … of https://github.com/ScalingIn
 measures the best beside PyTorch on a GPU; elsewhere `kernelwright bench` gives estimates. Where the first kernel needs
 library steps the file is tried once more with `--library any`, and counts in that mode. `--workers` problems are under
 way at once: the lease lets one of them use the GPU, while the others load, generate and compile. With `--gpus N` they
-are spread over N GPUs of one kind. A file for which a GPU has no memory left is tried once more alone on that GPU.
+are spread over N GPUs of one kind. With `--memory` a problem waits until its GPU has the memory left that it needs by
+its number of elements. A file for which a GPU has no memory left is tried once more alone on that GPU.
 
 `--out` has everything that is known, compressed, of kernels their hashes; files in it are not tried again, so the work
 can be done in parts, in the order of a hash of the files' names. A part ends after `--minutes` at the latest: what is
@@ -24,6 +25,7 @@ import json
 import math
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -32,13 +34,14 @@ import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
+
+from device_memory import Memory
 
 from kernelwright import codec
 from kernelwright.evaluator.places import choose, find_gpus
@@ -85,7 +88,7 @@ def main() -> None:
     lock, cache = threading.Lock(), Path(tempfile.mkdtemp(prefix="solve-cache-"))
     seats = SimpleQueue[Gpu]()
     variables = [one | {CACHE_VARIABLE: str(cache)} for one in shown_gpus(options.gpus)]
-    gpus = [Gpu(one, len(range(first, options.workers, len(variables)))) for first, one in enumerate(variables)]
+    gpus = [Gpu(one, Memory(options.memory)) for one in variables]
     for worker in range(options.workers):
         seats.put(gpus[worker % len(gpus)])
     here = threading.local()
@@ -100,17 +103,16 @@ def main() -> None:
     def add(file: Path) -> None:
         if time.monotonic() > end_s - LAST_FILE_S:
             return
-        row: Row = {}
+        gpu: Gpu = here.gpu
         try:
-            with here.gpu.shared() as variables:
-                row = attempt(file, variables)
-            if OUT_OF_MEMORY in row["reason"] and here.gpu.seats > 1:  # the others may have taken it
-                with here.gpu.alone() as variables:
-                    row = attempt(file, variables)
+            for size in (needed(file) if math.isfinite(options.memory) else 0.0, options.memory):
+                with gpu.memory.taken(size):
+                    row = attempt(file, gpu.variables)
+                if OUT_OF_MEMORY not in row["reason"] or size >= options.memory:
+                    break  # otherwise others may have taken it
         except UnfinishedError:
-            if not row:
-                print(f"not done in time: {name_of(file)}", flush=True)
-                return
+            print(f"not done in time: {name_of(file)}", flush=True)
+            return
         with lock, gzip.open(options.out, "at") as out:
             out.write(json.dumps(row) + "\n")
             print(f"{row['seconds']:6.1f} s  {row['file']}: {row['outcome']} {row['reason'][:110]}", flush=True)
@@ -128,28 +130,24 @@ def main() -> None:
         options.table.write_text(text + "\n")
 
 
-class Gpu:
-    """A GPU and the number of problems that may be under way on it. variables: of the environment, which choose it."""
+class Gpu(NamedTuple):
+    """variables: of the environment, which choose it."""
 
-    def __init__(self, variables: Mapping[str, str], seats: int) -> None:
-        self.variables, self.seats = variables, seats
-        self._free, self._alone = threading.Semaphore(seats), threading.Lock()
+    variables: Mapping[str, str]
+    memory: Memory
 
-    @contextmanager
-    def shared(self) -> Iterator[Mapping[str, str]]:
-        with self._free:
-            yield self.variables
 
-    @contextmanager
-    def alone(self) -> Iterator[Mapping[str, str]]:
-        """Waits until nobody else is at work on this GPU."""
-        with self._alone:
-            for _ in range(self.seats):
-                self._free.acquire()
-        try:
-            yield self.variables
-        finally:
-            self._free.release(self.seats)
+def needed(file: Path) -> float:
+    """GiB of a GPU that a search takes: timed copies, expected outputs and what forward makes in float64, and two
+    contexts. Of a model of two operators on 3.2e9 numbers it is about 69 GiB."""
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    with torch.device("meta"), torch.no_grad():
+        module = runpy.run_path(str(file))
+        inputs = module["get_inputs"]()
+        made = module["Model"](*module["get_init_inputs"]())(*inputs)
+    return 2 + 22 * sum(one.numel() for one in tree_leaves((inputs, made)) if isinstance(one, torch.Tensor)) / 2**30
 
 
 def shown_gpus(count: int | None) -> list[dict[str, str]]:
@@ -170,6 +168,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--only", default="", help="a regular expression that LEVEL/FILE has to match")
     parser.add_argument("--workers", type=int, default=1, help="problems under way at once")
     parser.add_argument("--gpus", type=int, help="spread the problems over this many GPUs (default: one)")
+    parser.add_argument("--memory", type=float, default=math.inf, help="GiB of a GPU for problems under way at once")
     parser.add_argument("--minutes", type=float, default=90, help="of this part, at most")
     parser.add_argument("--gpu-seconds", type=float, default=25, help="of GPU time for a problem")
     parser.add_argument("--trials", type=int, default=24, help="at most, for a problem")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import threading
+import math
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from types import ModuleType
 from typing import Any
 
@@ -129,26 +131,35 @@ def test_what_is_under_way_when_a_part_ends_is_left_to_the_next_one(solving: Mod
     assert (status, "kernelwright" in out) == (0, True)
 
 
-def test_who_works_alone_waits_for_the_others_of_the_same_gpu(solving: ModuleType) -> None:
-    one, other = solving.Gpu({"CUDA_VISIBLE_DEVICES": "0"}, 2), solving.Gpu({"CUDA_VISIBLE_DEVICES": "1"}, 1)
-    entered, leave = threading.Event(), threading.Event()
+def test_who_needs_much_memory_waits_and_is_not_overtaken(solving: ModuleType) -> None:
+    memory = solving.Memory(10.0)
+    entered: SimpleQueue[str] = SimpleQueue()
 
-    def alone() -> None:
-        with one.alone() as variables:
-            assert variables == {"CUDA_VISIBLE_DEVICES": "0"}
-            entered.set()
-            leave.wait(10)
+    def take(name: str, size: float) -> None:
+        with memory.taken(size):
+            entered.put(name)
 
-    with other.shared(), ThreadPoolExecutor(1) as threads:
-        with one.shared():
-            done = threads.submit(alone)
-            assert not entered.wait(0.2)
-        assert entered.wait(10)
-        assert not one._free.acquire(blocking=False)
-        leave.set()
-        done.result(10)
-    with one.shared(), one.shared():
-        pass
+    with ThreadPoolExecutor(2) as threads:
+        with memory.taken(1.0):
+            large = threads.submit(take, "large", math.inf)
+            while not memory.turn.locked():
+                time.sleep(0.01)
+            small = threads.submit(take, "small", 1.0)
+            with pytest.raises(Empty):
+                entered.get(timeout=0.2)
+        for done in (large, small):
+            done.result(10)
+    assert [entered.get(), entered.get()] == ["large", "small"]
+    assert memory.free == memory.most == 10.0
+
+
+def test_what_a_file_needs_is_known_without_its_data(solving: ModuleType, tmp_path: Path) -> None:
+    file = tmp_path / "large.py"
+    file.write_text(
+        "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x.sum(1)\n\n\n"
+        "def get_inputs():\n    return [torch.rand(1 << 20, 1 << 20)]\n\n\ndef get_init_inputs():\n    return []\n"
+    )
+    assert solving.needed(file) == pytest.approx(2 + 22 * 1024, rel=1e-3)
 
 
 def test_each_gpu_is_chosen_by_a_variable(solving: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.worker.judge import elementwise
+from kernelwright.worker.reference import pieces
 from kernelwright.worker.reference.instance import Instance
 
 EPS = torch.finfo(torch.float32).eps
@@ -211,7 +212,8 @@ class Held(TorchDispatchMode):
 
 def test_a_large_case_is_moved_without_another_copy_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its inputs, the largest intermediate result, and parts."""
-    monkeypatch.setattr(elementwise, "CHUNK", 1 << 10)
+    for module in (elementwise, pieces):
+        monkeypatch.setattr(module, "CHUNK", 1 << 10)
     x = normal(64, 1024)
     exact = [x.double() / (x.double() ** 2).mean(1, keepdim=True).sqrt()]
     instance = given(Made(lambda t: t / (t**2).mean(1, keepdim=True).sqrt()), x)
@@ -235,17 +237,6 @@ def test_the_moved_tensors_are_never_the_callers() -> None:
     elementwise.scales_moved(instance, [weight(x)], [torch.float64], 7)
     assert torch.equal(x, before)
     assert torch.equal(weight.weight, kept)
-
-
-@pytest.mark.parametrize("shape", [(0, 3), (1, 5000), (3000, 2), ()])
-def test_parts_of_a_tensor_are_views_that_make_it_up(shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elementwise, "CHUNK", 1 << 10)
-    whole = torch.zeros(shape)
-    parts = elementwise.parts(whole)
-    for part in parts:
-        part += 1
-    assert bool((whole == 1).all())
-    assert all(part.numel() <= 1 << 11 for part in parts)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

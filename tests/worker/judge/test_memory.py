@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_leaves
 from kernelwright.worker.judge import elementwise, kept, tolerance, trivial
 from kernelwright.worker.judge.answer import Answer
 from kernelwright.worker.judge.draws import Draws
-from kernelwright.worker.reference import values
+from kernelwright.worker.reference import pieces
 from kernelwright.worker.reference.load import load_problem
 
 PROBLEM = """
@@ -25,7 +25,7 @@ import torch
 
 class Model(torch.nn.Module):
     def forward(self, x):
-        return x / torch.sqrt(torch.mean(x**2, dim=1, keepdim=True) + 1e-5)
+        return {expression}
 
 
 CASES = [dict(name="large", {dtype})]
@@ -38,6 +38,7 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
+RMS_NORM = "x / torch.sqrt(torch.mean(x**2, dim=1, keepdim=True) + 1e-5)"
 SIZE = 16 * 8 * 2048 * 4
 """Bytes of the input in float32."""
 
@@ -68,14 +69,13 @@ def draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Draws:
     return large(tmp_path, monkeypatch)
 
 
-def large(folder: Path, monkeypatch: pytest.MonkeyPatch, dtype: str = "") -> Draws:
+def large(folder: Path, monkeypatch: pytest.MonkeyPatch, dtype: str = "", expression: str = RMS_NORM) -> Draws:
     """Draws of a case that counts as large, and is compared in small pieces as one of gigabytes is."""
-    for module in (tolerance, elementwise):
+    for module in (pieces, tolerance, elementwise):
         monkeypatch.setattr(module, "CHUNK", 1 << 12)
-    monkeypatch.setattr(values, "CHUNK_ELEMENTS", 1 << 12)
     for limit in ("LARGE_BYTES", "AFFORDABLE_BYTES"):
         monkeypatch.setattr(f"kernelwright.worker.judge.draws.{limit}", 1)
-    (folder / "large.py").write_text(PROBLEM.format(dtype=dtype))
+    (folder / "large.py").write_text(PROBLEM.format(dtype=dtype, expression=expression))
     return Draws(load_problem(str(folder / "large.py")), None, "cpu")
 
 
@@ -89,6 +89,35 @@ def test_a_draw_of_a_large_case_takes_seven_times_its_input(draws: Draws, monkey
             gc.collect()
     assert SIZE < peak.most < 7.5 * SIZE
     assert peak.now() < 3.5 * SIZE
+
+
+def test_a_draw_that_is_made_again_is_the_same_and_takes_less(draws: Draws, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was measured of it is known, so that the step is left out: beside timed copies memory is short."""
+    monkeypatch.setattr(kept, "ON_CPU_BYTES", 0)
+    order = [*draws.draws_for("large"), *draws.following("large")]
+    first = [draws.answer("large", draw) for draw in order]
+    known = dict(draws.errors)
+    tensors = [(one.instance.inputs[0], one.expected[0], one.own, one.distribution) for one in first]
+    del first
+    for draw, (given, expected, own, distribution) in zip(order, tensors, strict=True):
+        gc.collect()
+        with torch.no_grad(), Peak() as peak:
+            again = draws.answer("large", draw)
+        assert torch.equal(torch.as_tensor(again.instance.inputs[0]), torch.as_tensor(given))
+        assert torch.equal(again.expected[0], expected)
+        assert (again.own, again.distribution) == (own, distribution)
+        assert peak.most < 5.5 * SIZE
+    assert draws.errors == known
+
+
+def test_readings_of_exact_inputs_take_no_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the input (1) there are a copy in float64 (2), and small pieces of what is compared."""
+    monkeypatch.setattr("kernelwright.worker.judge.rounding.LARGE_ELEMENTS", 1 << 12)
+    draws = large(tmp_path, monkeypatch, expression="torch.argmax(x, dim=2)")
+    with torch.no_grad(), Peak() as peak:
+        answer = draws.answer("large", 0)
+    assert answer.dtypes == [torch.int64]
+    assert peak.most < 3.5 * SIZE
 
 
 def test_the_step_leaves_inputs_of_a_problem_in_float64_as_they_are(
@@ -115,7 +144,7 @@ def test_an_answer_in_use_is_not_made_again(draws: Draws, monkeypatch: pytest.Mo
 
 
 def test_what_is_drawn_for_its_errors_alone_is_not_kept(tmp_path: Path) -> None:
-    (tmp_path / "large.py").write_text(PROBLEM.format(dtype=""))
+    (tmp_path / "large.py").write_text(PROBLEM.format(dtype="", expression=RMS_NORM))
     draws = Draws(load_problem(str(tmp_path / "large.py")), None, "cpu")
     draws.answer("large", 0)
     draws.limit("large", 0, 0)

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from kernelwright.worker.reference import values
+from kernelwright.worker.reference import pieces, values
 
 EVERY = [*(name for name in values.DISTRIBUTIONS if name not in (values.AS_GIVEN, *values.WEIGHTS)), values.GREAT,
          *values.PLAIN.values(), values.PARTLY, values.FEW]  # fmt: skip
@@ -252,5 +252,5 @@ def test_what_is_not_contiguous_is_changed_in_place(distribution: str) -> None:
 def test_pieces_of_a_large_tensor_are_changed_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     x = normal(50, 70)
     whole = redrawn(x, values.HEAVY)
-    monkeypatch.setattr(values, "CHUNK_ELEMENTS", 64)
+    monkeypatch.setattr(pieces, "CHUNK", 64)
     assert torch.equal(redrawn(x, values.HEAVY), whole)

@@ -230,6 +230,7 @@ def shared_stream() -> torch.cuda.Stream:
 @cache
 def flush_buffer() -> torch.Tensor:
     l2_bytes = torch.cuda.get_device_properties(torch.cuda.current_device()).L2_cache_size
+    torch.cuda.empty_cache()  # otherwise it may lie in the memory of a freed output, and keep all of that from others
     return torch.empty(FLUSH_FACTOR * l2_bytes, dtype=torch.uint8, device="cuda")
 
 

@@ -230,7 +230,7 @@ class Draws:
             made = answered(
                 self.problem, known, seed=seed, device=self.device, dtype=dtype, distribution=distribution,
                 operators=self.operators[case], sensitive=sensitive, floors=self.floors.get(case),
-                gains=self._gains(case),
+                gains=self._gains(case), known=None if sensitive else self.errors.get((case, draw)),
             )  # fmt: skip
         except torch.OutOfMemoryError:
             raise

@@ -18,8 +18,9 @@ import torch
 from torch import Tensor
 
 from kernelwright.worker.judge import rounding
-from kernelwright.worker.judge.tolerance import CHUNK, Scale, describe, is_whole, real, sum_of_squares
+from kernelwright.worker.judge.tolerance import Scale, describe, is_whole, real, sum_of_squares
 from kernelwright.worker.reference.instance import Instance, accepted, cast, outputs
+from kernelwright.worker.reference.pieces import CHUNK, pieces
 
 MULTIPLE = 48.0
 """The error that is allowed, in units; times the framework's own largest error in units, if that is above 1. Nearly all
@@ -126,7 +127,7 @@ def _step(value: Tensor, generator: torch.Generator) -> None:
     """Move each element by a random relative step, in place. Whole numbers (labels, masks) are exact and stay."""
     if is_known_exactly(value):
         return
-    for part in parts(value):
+    for part in pieces(value):
         part += STEP * part * torch.randn(part.shape, generator=generator, device=part.device).to(part.dtype)
 
 
@@ -134,15 +135,7 @@ def is_known_exactly(value: Tensor) -> bool:
     """Whether a tensor holds whole numbers, in any dtype: labels and masks."""
     if not value.is_floating_point():
         return is_whole(value.dtype)
-    return all(bool((part == part.round()).all()) for part in parts(value))
-
-
-def parts(value: Tensor) -> list[Tensor]:
-    """Views of about CHUNK elements that together cover the tensor, so that computing on them takes little memory."""
-    if value.numel() <= CHUNK:
-        return [value]
-    longest = max(range(value.dim()), key=lambda dim: value.shape[dim])
-    return list(value.split(math.ceil(value.shape[longest] * CHUNK / value.numel()), longest))
+    return all(bool((part == part.round()).all()) for part in pieces(value))
 
 
 def typical(expected: Tensor) -> float:

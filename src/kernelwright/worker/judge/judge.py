@@ -24,7 +24,7 @@ from kernelwright.model import Case, CaseQualification, CaseResult, Status, Tens
 from kernelwright.worker.bench import peaks
 from kernelwright.worker.bounds.case_work import CPU_BYTES, CPU_FLOP, flop_stated
 from kernelwright.worker.bounds.work import Work
-from kernelwright.worker.judge import messages, tolerance
+from kernelwright.worker.judge import messages
 from kernelwright.worker.judge.answer import Answer
 from kernelwright.worker.judge.comparison import compared
 from kernelwright.worker.judge.draws import Draws, with_strided
@@ -41,6 +41,7 @@ from kernelwright.worker.processes.channel import Channel, Done, Fault
 from kernelwright.worker.reference.baseline import Baselines
 from kernelwright.worker.reference.derive import load_with_cases
 from kernelwright.worker.reference.instance import Specs, compulsory_bytes, mutated
+from kernelwright.worker.reference.pieces import CHUNK
 from kernelwright.worker.reference.problem_module import note, words_of
 
 POISONS = (0xFF, 0x5A)
@@ -295,7 +296,7 @@ def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
         integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[one.element_size()]
         one, other = one.view(integers), other.view(integers)
     if one.is_contiguous() and other.is_contiguous():
-        pairs = zip(one.view(-1).split(tolerance.CHUNK), other.view(-1).split(tolerance.CHUNK), strict=True)
+        pairs = zip(one.view(-1).split(CHUNK), other.view(-1).split(CHUNK), strict=True)
         return all(torch.equal(a, b) for a, b in pairs)
     return torch.equal(one, other)
 

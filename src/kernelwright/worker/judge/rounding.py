@@ -22,6 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 from kernelwright.worker.reference.instance import Instance, cast, is_float8, outputs
+from kernelwright.worker.reference.pieces import pieces
 
 READINGS = 4
 """How often the reference is computed with rounded intermediate results, because one reading may move an element little
@@ -223,7 +224,10 @@ class _Rough(TorchDispatchMode):
     def _read(self, value: Any) -> Any:
         if not isinstance(value, Tensor) or value.dtype != torch.float64:
             return value
-        return torch.where(self._is_exact(value), value, value * (1 + self.eps * self._part(value)))
+        part = self._part(value)  # always: a read has its number also where it rounds nothing
+        if value.numel() > LARGE_ELEMENTS and all(bool(self._is_exact(one).all()) for one in pieces(value)):
+            return value  # a large input: what follows takes several times its memory
+        return torch.where(self._is_exact(value), value, value * (1 + self.eps * part))
 
     def _is_exact(self, value: Tensor) -> Tensor:
         return (value.to(self.held).to(value.dtype) == value) | ~value.isfinite()
@@ -236,11 +240,11 @@ class _Rough(TorchDispatchMode):
         return self._part(value).sign()
 
     def _part(self, value: Tensor) -> Tensor:
-        """A number from -1 to 1 for each element; in the last readings 1 or -1 for all."""
+        """A number from -1 to 1 for each element; in the last readings 1 or -1 for all, without dimensions."""
         pattern = self.reading - READINGS - WHOLE_READINGS
         if pattern >= 0:
             self.reads = self.reads % (SIGNED_READINGS - 1) + 1  # a column of the matrix, without the first: all ones
-            return torch.full_like(value, -1.0 if (pattern & self.reads).bit_count() % 2 else 1.0)
+            return value.new_full((), -1.0 if (pattern & self.reads).bit_count() % 2 else 1.0)
         device = value.device
         generator = self.generators.setdefault(device, torch.Generator(device=device).manual_seed(self.seed))
         return torch.rand(value.shape, generator=generator, device=device, dtype=value.dtype) * 2 - 1

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from kernelwright.worker.reference.instance import is_float8
+from kernelwright.worker.reference.pieces import CHUNK
 
 MULTIPLES = {
     torch.float64: (16.0, 8.0),
@@ -51,9 +52,6 @@ the two: honest kernels compute tanh(x) as 2 sigmoid(2x) - 1, and log1p(x) as lo
 
 MOST_TERMS = 1 << 16
 """Limit on the terms for which the floor grows: kernels split longer sums into blocks and add the partial sums."""
-
-CHUNK = 1 << 26
-"""Elements compared at a time, so that a 4 GB output needs 1 GB of scratch and not 30."""
 
 
 @dataclass(frozen=True)

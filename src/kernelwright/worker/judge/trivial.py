@@ -22,6 +22,7 @@ from kernelwright.worker.judge.comparison import compared
 from kernelwright.worker.judge.dependence import is_dead, outputs_with, perturbed
 from kernelwright.worker.judge.draws import PERIOD, Draws
 from kernelwright.worker.reference.instance import accepted, given
+from kernelwright.worker.reference.pieces import CHUNK
 
 COARSE_BITS = {torch.float64: 23, torch.float32: 10, torch.bfloat16: 3, torch.float16: 3}
 """Explicit mantissa bits of the next coarser format, by output dtype: float32, float16, and the e4m3 kind of float8."""
@@ -211,7 +212,7 @@ def _mean(expected: Tensor) -> float | complex:
     """The mean of the finite elements."""
     total: float | complex = 0.0
     count = 0
-    for piece in expected.reshape(-1).split(tolerance.CHUNK):
+    for piece in expected.reshape(-1).split(CHUNK):
         finite = piece[piece.isfinite()].to(torch.complex128 if piece.is_complex() else torch.float64)
         total, count = total + finite.sum().item(), count + finite.numel()
     return total / count if count else 0.0
@@ -219,7 +220,7 @@ def _mean(expected: Tensor) -> float | complex:
 
 def _rounded(tensor: Tensor, bits: int) -> Tensor:
     """Round every element to `bits` explicit mantissa bits, in place. The range of exponents does not change."""
-    for piece in tensor.view(-1).split(tolerance.CHUNK) if tensor.is_contiguous() else [tensor]:
+    for piece in tensor.view(-1).split(CHUNK) if tensor.is_contiguous() else [tensor]:
         mantissa, exponent = torch.frexp(piece.double())  # mantissa in [0.5, 1): its first bit is the implicit one
         piece.copy_(torch.ldexp((mantissa * 2 ** (bits + 1)).round() / 2 ** (bits + 1), exponent))
     return tensor
@@ -281,7 +282,7 @@ def _allclose_from(made: Tensor, expected: Tensor) -> float:
     least = 0.0
     if expected.is_complex():
         made, expected = torch.view_as_real(made.resolve_conj()), torch.view_as_real(expected.resolve_conj())
-    pairs = zip(made.reshape(-1).split(tolerance.CHUNK), expected.reshape(-1).split(tolerance.CHUNK), strict=True)
+    pairs = zip(made.reshape(-1).split(CHUNK), expected.reshape(-1).split(CHUNK), strict=True)
     for one, other in pairs:
         x, y = one.double(), other.double()
         needed = torch.where((x == y) | (x.isnan() & y.isnan()), 0.0, (x - y).abs() / (1 + y.abs()))

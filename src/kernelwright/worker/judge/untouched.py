@@ -16,6 +16,7 @@ from torch import Tensor
 
 from kernelwright.worker.judge import elementwise
 from kernelwright.worker.reference.instance import Instance, accepted, cast, is_float8, mutated, outputs
+from kernelwright.worker.reference.pieces import pieces
 
 MOVED = 1 / 64
 """Largest relative change of a value in the second run. Signs stay, and so do most comparisons with thresholds."""
@@ -55,7 +56,7 @@ def _move(value: Tensor, seed: int) -> None:
     if elementwise.is_known_exactly(value):
         return
     generator = torch.Generator(device=value.device).manual_seed(seed)
-    for part in elementwise.parts(value):
+    for part in pieces(value):
         factor = torch.rand(part.shape, generator=generator, device=part.device)
         part.copy_(torch.where(part.isfinite(), part * (1 + MOVED * factor), 1 + factor))
 

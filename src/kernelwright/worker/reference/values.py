@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -17,6 +17,7 @@ from torch import Tensor
 
 from kernelwright.worker.reference import lines
 from kernelwright.worker.reference.instance import Input
+from kernelwright.worker.reference.pieces import pieces
 
 AS_GIVEN = "as given"
 CENTRED, SCALED_UP, SCALED_DOWN, OFFSET = "centred", "scaled by 16", "scaled by 1/16", "offset"
@@ -101,7 +102,6 @@ ORDER_ELEMENTS = 1 << 24
 """Larger tensors are not permuted: the indices alone would take 8 bytes an element."""
 
 SAMPLE_ELEMENTS = 1 << 16
-CHUNK_ELEMENTS = 1 << 26
 
 
 MILDER = {
@@ -185,7 +185,7 @@ def _changed(tensor: Tensor, distribution: str, salt: int, sign: int) -> None:
         PARTLY: lambda v: torch.where(_one_in(PARTLY_ONE_IN, v, salt), v * PARTLY_FACTOR, v),
         FEW: lambda v: torch.where(_one_in(few, v, salt), v * FEW_FACTOR, v),
     }
-    for piece in _pieces(tensor):
+    for piece in pieces(tensor):
         wide = piece.double() if piece.dtype == torch.float64 else piece.float()
         piece.copy_(torch.where(wide == 0, wide, functions[distribution](wide)))
 
@@ -266,11 +266,3 @@ def _sample(tensor: Tensor) -> Tensor:
     """Some of the elements, in float64."""
     flat: Any = tensor.view(-1) if tensor.is_contiguous() else tensor.reshape(-1)
     return torch.as_tensor(flat[:: max(1, flat.numel() // SAMPLE_ELEMENTS)]).double()
-
-
-def _pieces(tensor: Tensor) -> Iterator[Tensor]:
-    """Views that together cover the tensor, each small enough to compute on in a wider type."""
-    if not tensor.is_contiguous():
-        yield tensor
-        return
-    yield from tensor.view(-1).split(CHUNK_ELEMENTS)
