@@ -77,7 +77,8 @@ def _converted(generated: Generated, captures: Sequence[Capture], split: str | N
             continue
         try:
             kept = tuple(captures[number] for number in group)
-            found.append(_candidate(generated, kept, [modules[number] for number in group], captures[0], split))
+            others = [one for one in captures if one not in kept]
+            found.append(_candidate(generated, kept, [modules[number] for number in group], captures[0], split, others))
         except NotConverted as reason:
             failed.append(reason)
     if not found:
@@ -97,10 +98,11 @@ class _Made:
 
 
 def _candidate(
-    generated: Generated, captures: Sequence[Capture], modules: Sequence[Module], timed: Capture, split: str | None
-) -> _Made:
-    """captures: those with the same code structure. timed: the capture of the timed case, which may have another
-    structure."""
+    generated: Generated, captures: Sequence[Capture], modules: Sequence[Module], timed: Capture, split: str | None,
+    others: Sequence[Capture],
+) -> _Made:  # fmt: skip
+    """captures: those with the same code structure; others: with another. timed: the capture of the timed case, which
+    may have another structure."""
     module, holes = compared(modules)
     first = captures[0]
     if len(module.arguments) != len(first.names):
@@ -122,7 +124,9 @@ def _candidate(
     constants = {n.value for tree in (*module.steps, *(k.main for k in module.kernels.values()))
                  for n in ast.walk(tree) if isinstance(n, ast.Constant) and type(n.value) is int}  # fmt: skip
     shapes = {name: [one.shape for one in tensors[name]] for name in used}
-    sizes = Sizes(shapes, [one.numbers for one in captures], constants)
+    elsewhere = [(dict(zip(names, (one.shape for one in other.tensors), strict=True)), other.outputs)
+                 for other in others]  # fmt: skip
+    sizes = Sizes(shapes, [one.numbers for one in captures], constants, [one.outputs for one in captures], elsewhere)
     wanted = dict(zip(names, timed.tensors, strict=True))
     if not sizes.serve({name: wanted[name].shape for name in used}):
         raise NotConverted("the kernels that several sizes share do not serve the timed case")

@@ -54,12 +54,15 @@ class Sizes:
     """The known sizes of one problem.
 
     shapes: of each argument, one per compared size. numbers: the problem file's numbers, one mapping per compared size;
-    dimensions are named after them. constants: integers in the code, which are the candidates for divisors.
+    dimensions are named after them. constants: integers in the code, which are the candidates for divisors. results:
+    shapes of the results, one tuple per compared size. others: the arguments' and the results' shapes at sizes with
+    other code.
     """
 
     def __init__(
-        self, shapes: Mapping[str, Sequence[Whole]], numbers: Sequence[Mapping[str, int]], constants: Set[int]
-    ) -> None:
+        self, shapes: Mapping[str, Sequence[Whole]], numbers: Sequence[Mapping[str, int]], constants: Set[int],
+        results: Sequence[Sequence[Whole]] = (), others: Sequence[tuple[Mapping[str, Whole], Sequence[Whole]]] = (),
+    ) -> None:  # fmt: skip
         self.known: list[Size] = []
         self._taken = set(shapes)
         self._divisors = sorted(one for one in constants if 1 < one <= 1 << 16)
@@ -69,6 +72,10 @@ class Sizes:
         self._rests: dict[str, tuple[int, int]] = {}
         self.dimensions: dict[str, tuple[str, ...]] = {}
         self._new: dict[str, list[int]] = {}
+        self._elsewhere: dict[Whole, list[tuple[Mapping[str, Whole], int]]] = {}
+        for output, made_here in enumerate(zip(*results, strict=True)):
+            for place, values in enumerate(zip(*made_here, strict=True)):
+                self._elsewhere[values] = [(given, made[output][place]) for given, made in others]
         for argument, found in shapes.items():
             if len({len(shape) for shape in found}) > 1:
                 raise NotConverted(f"{argument} has another number of dimensions at other sizes")
@@ -93,15 +100,30 @@ class Sizes:
 
     def serve(self, shapes: Mapping[str, Whole]) -> bool:
         """Whether the host code accepts arguments of these shapes."""
-        known: dict[str, int] = {}
+        known = self._known_at(shapes)
         for argument, texts in self.dimensions.items():
             if len(shapes[argument]) != len(texts):
                 return False
-            known |= {texts[place]: shapes[argument][place] for place in self._new[argument]}
             if tuple(_value(text, known) for text in texts) != shapes[argument]:
                 return False
         rests = [(_value(text, known), *rest) for text, rest in self._rests.items()]
         return all(value is None or value % divisor == rest for value, divisor, rest in rests)
+
+    def _known_at(self, shapes: Mapping[str, Whole]) -> dict[str, int]:
+        """The known sizes for arguments of these shapes, without those that are rounded up."""
+        known = {texts[place]: shapes[argument][place] for argument, texts in self.dimensions.items()
+                 for place in self._new[argument] if len(shapes[argument]) == len(texts)}  # fmt: skip
+        for one in self.known:
+            named = {node.id for node in ast.walk(ast.parse(one.definition)) if isinstance(node, ast.Name)}
+            if one.definition and named <= known.keys():
+                known[one.name] = eval(one.definition, {}, known)  # made above, of names, numbers and + - * //
+        return known
+
+    def _at_other_sizes(self, values: Whole, size: Size) -> Iterator[tuple[int, int]]:
+        """The values of a dimension of the results and of a known size where the code is another."""
+        for shapes, value in self._elsewhere.get(values, ()):
+            if (known := self._known_at(shapes).get(size.name)) is not None:
+                yield value, known
 
     def spelled(self, text: str) -> str:
         """An expression with shifted sizes written out: `width + 1`, not `width_3`."""
@@ -266,14 +288,15 @@ class Sizes:
         found: list[tuple[str, str, int]] = []
         unclear = ""
         for size in sizes:
+            pairs = [*zip(values, size.values, strict=True), *self._at_other_sizes(values, size)]
             small = range(2, MOST_DIVISOR + 1)
             for factor, divisor in [
                 (1, 1),
                 *((1, d) for d in sorted({*small, *self._fixed})),
                 *((f, 1) for f in small),
             ]:
-                low = max(v * divisor - factor * s for v, s in zip(values, size.values, strict=True))
-                high = min(v * divisor - factor * s for v, s in zip(values, size.values, strict=True)) + divisor - 1
+                low = max(v * divisor - factor * s for v, s in pairs)
+                high = min(v * divisor - factor * s for v, s in pairs) + divisor - 1
                 if low > high or high < -MOST_SHIFT or low > (MOST_SHIFT if divisor == 1 else divisor):
                     continue  # a window adds no more than its stride: paddings are at most half of it
                 if low < high and low == 0 and divisor in self._divisors:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from torch.utils._pytree import tree_leaves
 from kernelwright.worker.judge import elementwise, rounding
 from kernelwright.worker.judge.judge import Judge
 from kernelwright.worker.reference import values
+from kernelwright.worker.reference.instance import Instance
 
 PROBLEM = """
 import torch
@@ -94,6 +96,32 @@ def test_scores_that_are_exact_in_any_order_decide_instead(tmp_path: Path, expre
 ])  # fmt: skip
 def test_large_values_decide_where_rounding_does_not(tmp_path: Path, expression: str) -> None:
     assert decided(judge(tmp_path, expression)) == {values.LARGE: values.LARGE, values.HUGE: values.HUGE}
+
+
+class Product(torch.nn.Module):
+    def __init__(self, of: Callable[[Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.of = of
+
+    def forward(self, x: Tensor, w: Tensor) -> Tensor:
+        return self.of(x, w)
+
+
+@pytest.mark.parametrize("of", [
+    lambda x, w: x.view(1, 3) @ w.view(3, 1),
+    lambda x, w: torch.addmm(torch.zeros(1, dtype=x.dtype), x.view(1, 3), w.view(3, 1)),
+    lambda x, w: torch.mv(x.view(1, 3), w),
+    torch.dot,
+    lambda x, w: F.conv1d(x.view(1, 1, 3), w.view(1, 1, 3), torch.zeros(1, dtype=x.dtype)),
+    lambda x, w: F.conv2d(x.view(1, 3, 1, 1), w.view(1, 3, 1, 1)),
+    lambda x, w: F.conv_transpose1d(x.view(1, 3, 1), w.view(3, 1, 1)),
+], ids=["mm", "addmm", "mv", "dot", "conv1d", "conv2d", "conv_transpose1d"])  # fmt: skip
+def test_a_sum_that_cancels_moves_by_the_rounding_of_its_terms(of: Callable[[Tensor, Tensor], Tensor]) -> None:
+    """Terms of 1e6 and a total of 1/9: a kernel that sums in another order is off by a sixteenth."""
+    x, w = torch.tensor([math.pi * 1e6, 1 / 3, -math.pi * 1e6]), torch.full((3,), 1 / 3)
+    instance = Instance(Product(of), (x, w), (), ("x", "w"), (), Path("products.py"))
+    moved = [abs(float(rounding.roughly(instance, torch.float32, seed)[0].sum()) - 1 / 9) for seed in range(20)]
+    assert 1 / 8 < max(moved) < 1 / 2
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor, scale: float, fused: bool) -> Tensor:

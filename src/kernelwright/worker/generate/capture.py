@@ -22,6 +22,7 @@ from torch._inductor.ir import Reduction
 from torch._inductor.runtime import hints, triton_heuristics
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._pytree import tree_leaves
 
 from kernelwright.model import Capture, Case, TensorSpec
 from kernelwright.worker.generate.depthwise import DEPTHWISE
@@ -123,6 +124,7 @@ def capture(problem: LoadedProblem, case: Case, dtype: str | None) -> Capture:
 
         graph = make_fx(forward, {**POOLS, **DEPTHWISE})(*tensors.values())
     graph.graph.eliminate_dead_code()
+    shapes = tuple(tuple(one.meta["val"].shape) for one in tree_leaves(graph.graph.output_node().args[0]))
     try:
         with torch.no_grad(), tracing(TracingContext(mode)):
             compile_fx.compile_fx(graph, list(tensors.values()))
@@ -139,6 +141,7 @@ def capture(problem: LoadedProblem, case: Case, dtype: str | None) -> Capture:
         ),
         numbers=problem.numbers(case),
         configs=likely_configs(text),
+        outputs=shapes,
     )
 
 

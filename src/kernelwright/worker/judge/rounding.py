@@ -174,7 +174,12 @@ class _Rough(TorchDispatchMode):
             return self._divided(made, args[-1], made == made.round(), self._part(made))
         if name == "mean" and made.dtype == torch.float64 and made.numel():
             return self._divided(made, args[0].numel() / made.numel(), made == made.round(), self._part(made).sign())
-        return self._summed(made, *(args[at] for at in FACTORS[name])) if name in FACTORS else made
+        if name in FACTORS:
+            one, other = (args[at] for at in FACTORS[name])
+            return self._summed(made, lambda: one.abs() @ other.abs())
+        if name == "convolution":
+            return self._summed(made, lambda: func(args[0].abs(), args[1].abs(), None, *args[3:]))
+        return made
 
     def _divided(self, made: Tensor, divisor: Tensor | float, is_sure: Tensor, part: Tensor) -> Tensor:
         """A quotient with `part` of a rounding error also where it is exact: a number of halves may be rounded up or
@@ -215,11 +220,12 @@ class _Rough(TorchDispatchMode):
         other, self.shifted[number] = self.shifted[number], x
         return other if other.shape == x.shape else x
 
-    def _summed(self, made: Tensor, one: Tensor, other: Tensor) -> Tensor:
-        """A product with the rounding error of its partial sums, which may be larger than their total."""
+    def _summed(self, made: Tensor, of_sizes: Callable[[], Tensor]) -> Tensor:
+        """A product with the rounding error of its partial sums, which may be larger than their total. of_sizes: gives
+        the same product of absolute values."""
         if made.dtype != torch.float64:
             return made
-        return torch.where(self._is_exact(made), made, made + self.eps * self._part(made) * (one.abs() @ other.abs()))
+        return torch.where(self._is_exact(made), made, made + self.eps * self._part(made) * of_sizes())
 
     def _read(self, value: Any) -> Any:
         if not isinstance(value, Tensor) or value.dtype != torch.float64:
@@ -296,7 +302,8 @@ DIVISIONS = frozenset({"div", "reciprocal"})
 """Operators whose result an honest kernel may round even where it is exact: x * (1 / y) need not be x / y, and Triton's
 own division is off by up to two units on a GPU."""
 
-FACTORS = {"mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2)}
+FACTORS = {"mm": (0, 1), "bmm": (0, 1), "mv": (0, 1), "dot": (0, 1),
+           "addmm": (1, 2), "baddbmm": (1, 2), "addmv": (1, 2)}  # fmt: skip
 """The positions of the factors of a matrix product among an operator's arguments."""
 
 COMPOSED = frozenset({"softplus", "log1p", "expm1", "tanh"})

@@ -1,0 +1,38 @@
+"""Expressions of sizes from their values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from kernelwright.inductor.sizes import Sizes
+
+SIDES = (32, 26, 21, 24, 20)
+"""None of them has the remainder 1 by 3, so that (side - 1) // 3 and (side - 2) // 3 are equal."""
+
+
+def sizes(others: Sequence[int]) -> Sizes:
+    """Of a window of three on every third place, at sides with one code, and at other sides with another. A window of
+    five is among the numbers that the file keeps."""
+    return Sizes(
+        {"x": [(side,) for side in SIDES]}, [{"side": side, "window": 5} for side in SIDES], {3},
+        [[((side - 1) // 3,)] for side in SIDES], [({"x": (side,)}, [((side - 1) // 3,)]) for side in others],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("others", [(31,), (31, 16)])
+def test_a_dimension_of_the_result_is_right_at_sizes_with_other_code_too(others: tuple[int, ...]) -> None:
+    made = sizes(others)
+    number = tuple((side - 1) // 3 for side in SIDES)
+    assert made.solve({"hole": number}) == {"hole": "side_1"}
+    assert "side_1 = (side - 1) // 3" in made.lines("side_1")
+    alone = sizes(())
+    alone.solve({"hole": number})
+    assert "side_1 = (side - 2) // 3" in alone.lines("side_1"), "what the window of five suggests"
+
+
+def test_sizes_that_are_computed_from_others_are_known_elsewhere_too() -> None:
+    made = sizes((31,))
+    made.solve({"hole": tuple((side - 1) // 3 for side in SIDES)})
+    assert made._known_at({"x": (31,)}) == {"side": 31, "side_1": 10}
