@@ -1,7 +1,8 @@
 """Detection of problems without anything to gain: the framework's library call is the whole computation.
 
-This holds where the generated code launches no kernel. It also holds where its kernels only move elements (copy them,
-in another order or dtype, or replace some by a constant) in less than `SHARE` of the time of the products and
+This holds where the generated code launches no kernel, and where forward is a single operator that it calls the library
+for, such as a convolution whose bias is added by a kernel. It also holds where its kernels only move elements (copy
+them, in another order or dtype, or replace some by a constant) in less than `SHARE` of the time of the products and
 convolutions: a kernel that fuses the moves could save no more than that.
 """
 
@@ -40,7 +41,7 @@ def reason_to_leave(module: Module, capture: Capture, precision: str) -> str | N
     names = ", ".join(dict.fromkeys(f"aten.{operator_of(one)}" for one in calls))
     said = f"leave it: the library call is the computation ({names})"
     launches = [launch for step in module.steps if (launch := _launch(step, module)) is not None]
-    if not launches:
+    if not launches or capture.is_one_operator:
         return said
     dtypes = {one.dtype for one in capture.tensors}
     if len(dtypes) > 1 or (dtype := dtypes.pop()) not in BYTES:

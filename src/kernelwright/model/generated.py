@@ -12,8 +12,9 @@ class Capture(Record, frozen=True, kw_only=True):
     """Inductor's generated code at one size.
 
     names, tensors: the arguments of its function, in order: forward's tensors, then parameters and buffers by their
-    names in the module. outputs: the shapes of its results. numbers: the integers of the problem file. configs: by
-    Inductor's name of a kernel, the blocks, num_warps and num_stages that it would try first.
+    names in the module. outputs: the shapes of its results. is_one_operator: whether forward is a single operator of
+    PyTorch, beside views. numbers: the integers of the problem file. configs: by Inductor's name of a kernel, the
+    blocks, num_warps and num_stages that it would try first.
     """
 
     text: str
@@ -22,6 +23,7 @@ class Capture(Record, frozen=True, kw_only=True):
     numbers: dict[str, int]
     configs: dict[str, dict[str, int]]
     outputs: tuple[tuple[int, ...], ...] = ()
+    is_one_operator: bool = False
 
 
 class Generated(Record, frozen=True, kw_only=True):

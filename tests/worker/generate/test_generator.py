@@ -94,6 +94,46 @@ def test_a_product_with_more_is_a_template_where_no_library_call_is_allowed(
     assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
 
 
+LAYER = """
+import torch.nn as nn
+import torch
+
+class Model(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.layer = nn.Conv2d(3, channels, 3)
+
+    def forward(self, x):
+        return {forward}
+
+def get_inputs(batch=16, side=64):
+    return [torch.randn(batch, 3, side, side)]
+
+def get_init_inputs(channels=32):
+    return [channels]
+
+CASES = [dict(name="large"), dict(name="small", small=True, batch=2, side=9, channels=4)]
+"""
+
+
+@pytest.mark.parametrize(("forward", "is_left"), [("self.layer(x)", True), ("self.layer(x).relu()", False)])
+def test_a_convolution_with_its_bias_is_one_library_call(
+    shared_worker: StartedWorker, tmp_path: Path, forward: str, is_left: bool
+) -> None:
+    """A kernel adds the bias, but there is nothing besides that it could do meanwhile."""
+    (tmp_path / "convolution.py").write_text(LAYER.replace("{forward}", forward))
+    shared_worker().load(str(tmp_path / "convolution.py"))
+    found = shared_worker().generate()
+    assert all("async_compile.triton(" in one.text for one in found.captures)
+    assert {one.is_one_operator for one in found.captures} == {is_left}
+    assert {len(one.outputs[0]) for one in found.captures} == {4}
+    if is_left:
+        with pytest.raises(LeaveIt, match=r"the library call is the computation \(aten\.convolution\)"):
+            candidate_text(found, "any")
+    else:
+        assert "torch.convolution(" in candidate_text(found, "any")
+
+
 def test_a_number_made_a_tensor_needs_no_device(shared_worker: StartedWorker, folder: Path) -> None:
     found = generated(shared_worker, folder, "number", "torch.minimum(x, torch.tensor(0.5, device=x.device))")
     assert "minimum" in candidate_text(found, "none")

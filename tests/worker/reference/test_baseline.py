@@ -38,6 +38,8 @@ def test_an_output_is_kept_until_the_piece_is_called_again() -> None:
     piece()
     assert made[0]() is None
     assert made[1]() is not None
+    _piece(module, (torch.zeros(4),), {}, keeps=False)()
+    assert made[2]() is None
 
 
 PROBLEM = """

@@ -20,6 +20,7 @@ from torch._inductor.fx_passes import misc_patterns
 from torch._inductor.graph import GraphLowering
 from torch._inductor.ir import Reduction
 from torch._inductor.runtime import hints, triton_heuristics
+from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import tree_leaves
@@ -125,6 +126,7 @@ def capture(problem: LoadedProblem, case: Case, dtype: str | None) -> Capture:
         graph = make_fx(forward, {**POOLS, **DEPTHWISE})(*tensors.values())
     graph.graph.eliminate_dead_code()
     shapes = tuple(tuple(one.meta["val"].shape) for one in tree_leaves(graph.graph.output_node().args[0]))
+    called = [one for one in graph.graph.nodes if isinstance(one.target, OpOverload) and not one.target.is_view]
     try:
         with torch.no_grad(), tracing(TracingContext(mode)):
             compile_fx.compile_fx(graph, list(tensors.values()))
@@ -142,6 +144,7 @@ def capture(problem: LoadedProblem, case: Case, dtype: str | None) -> Capture:
         numbers=problem.numbers(case),
         configs=likely_configs(text),
         outputs=shapes,
+        is_one_operator=len(called) == 1,
     )
 
 

@@ -49,7 +49,8 @@ class Baselines:
             changed = [list(mutated(one).values()) for one in sets]
             restore = Restore(list(mutated(instance).values()), changed) if restored else None
             with torch.no_grad():
-                return clock.Timed([_piece(module, *one.called()) for one in sets], either=True, restore=restore)
+                pieces = [_piece(module, *one.called(), keeps=count > 1) for one in sets]
+                return clock.Timed(pieces, either=True, restore=restore)
 
         timed = timed_on(sets)
         if restored:
@@ -114,18 +115,19 @@ def check_repeatable(module: Any, instance: Instance) -> None:
             )
 
 
-def _piece(module: Any, args: Sequence[Any], named: Mapping[str, Any]) -> clock.Piece:
+def _piece(module: Any, args: Sequence[Any], named: Mapping[str, Any], keeps: bool = True) -> clock.Piece:
     """A call that keeps its output until the next call.
 
     If the output were freed at once, the next piece would reuse its memory, and outputs would stay in L2 from call to
-    call. A candidate's outputs rotate with its inputs.
+    call. A candidate's outputs rotate with its inputs. keeps: False where one set is enough, as a call moves many times
+    the L2 cache (`clock.sets_needed`): a second output of several GB may not fit.
     """
     kept: list[Any] = []
 
     def call() -> None:
         with torch.no_grad():
             output = module(*args, **named)
-        kept[:] = [output]
+        kept[:] = [output] if keeps else []
 
     return call
 
