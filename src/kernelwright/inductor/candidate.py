@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from kernelwright.inductor.compare import Holes, compared, structure
@@ -31,10 +32,11 @@ def candidate_text(generated: Generated, library: LibraryMode = "any", split: bo
 def candidate_texts(generated: Generated, library: LibraryMode = "any", split: bool = False) -> list[str]:
     """The sources of candidates, the one that serves the most sizes first.
 
-    The others are Inductor's variants for sizes that divide, which refuse all other sizes, or have Triton templates in
-    place of library calls. library: the library steps that the problem allows. Where products and convolutions are not
-    allowed, only candidates with templates in their place are returned. split: whether templates come with split
-    float32 products first, see `products`; a library call alone is then not left where these may be faster.
+    The others are Inductor's variants for sizes that divide, which refuse all other sizes, reduce rows in one piece, or
+    have Triton templates in place of library calls. library: the library steps that the problem allows. Where products
+    and convolutions are not allowed, only candidates with templates in their place are returned. split: whether
+    templates come with split float32 products first, see `products`; a library call alone is then not left where these
+    may be faster.
     Raises `LeaveIt` where a library call is the computation, `NotConverted` where no code can be converted completely.
     """
     if not generated.captures:
@@ -46,6 +48,9 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
     if reason is not None and not (split and is_bound_by_products(module, timed)):
         raise LeaveIt(reason)
     made = _converted(generated, generated.captures) if reason is None else []
+    if made and generated.rows:
+        with suppress(NotConverted):
+            made += _converted(generated, generated.rows)
     if generated.templates:
         try:
             for way in (*SPLITS, None) if split else (None,):

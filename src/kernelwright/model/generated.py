@@ -31,12 +31,14 @@ class Generated(Record, frozen=True, kw_only=True):
     was generated.
 
     templates: captures at the same sizes with Triton templates for products and convolutions, if `captures` call a
-    library besides kernels. inputs: forward's arguments in order, each with None for a tensor, else the Python literal
+    library besides kernels. rows: captures at the same sizes that reduce rows in one piece, if `captures` loop over
+    them. inputs: forward's arguments in order, each with None for a tensor, else the Python literal
     of its value. precision: of float32 products.
     """
 
     captures: tuple[Capture, ...] = ()
     templates: tuple[Capture, ...] = ()
+    rows: tuple[Capture, ...] = ()
     inputs: tuple[tuple[str, str | None], ...] = ()
     precision: Literal["ieee", "tf32"] = "ieee"
     torch: str = ""

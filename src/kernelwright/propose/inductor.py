@@ -1,9 +1,9 @@
 """The inductor proposer: without a starter, a run begins with the kernel that torch.compile generates.
 
 Its first kernel is converted from Inductor's output (`kernelwright.inductor`). The first improvements of that kernel
-are Inductor's other variants: for sizes that divide, or with templates in place of library calls. After that it varies
-numbers, as the built-in proposer does. The generated text belongs to the framework, so the run stores only its hash and
-figures.
+are Inductor's other variants: for sizes that divide, with rows reduced in one piece, or with templates in place of
+library calls. After that it varies numbers, as the built-in proposer does. The generated text belongs to the framework,
+so the run stores only its hash and figures.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from evaluated import StartedWorker
-from kernelwright.inductor import LeaveIt, candidate_text
+from kernelwright.inductor import LeaveIt, candidate_text, candidate_texts
 from kernelwright.model import Candidate, Capture, Generated, Status, TensorSpec
 from kernelwright.worker.generate.generator import may_have_templates
 
@@ -71,6 +71,21 @@ def test_the_candidate_is_right_on_sizes_that_were_not_generated(
     assert found.status in (Status.PASSED, Status.NOT_VERIFIED), found.reason
     small = {case.case: case.status for case in found.results if case.case in ("small", "odd")}
     assert small == {"small": Status.PASSED, "odd": Status.PASSED}
+
+
+def test_rows_that_are_looped_over_are_reduced_in_one_piece_too(
+    of_rows: Generated, shared_worker: StartedWorker, folder: Path
+) -> None:
+    assert len(of_rows.rows) == len(of_rows.captures)
+    looped, whole = candidate_texts(of_rows, "finish")[:2]
+    assert "tl.range(" in looped
+    assert "tl.range(" not in whole
+    assert "R0_WIDTH=triton.next_power_of_2(features)" in whole
+    worker = shared_worker()
+    worker.load(str(folder / "rows.py"))
+    found = worker.evaluate(Candidate(source=whole), "verify")
+    small = {case.case: case.status for case in found.results if case.case in ("small", "odd")}
+    assert small == {"small": Status.PASSED, "odd": Status.PASSED}, found.reason
 
 
 def test_a_product_alone_is_left_to_the_library(shared_worker: StartedWorker, folder: Path) -> None:
@@ -137,6 +152,7 @@ def test_a_convolution_with_its_bias_is_one_library_call(
 def test_a_number_made_a_tensor_needs_no_device(shared_worker: StartedWorker, folder: Path) -> None:
     found = generated(shared_worker, folder, "number", "torch.minimum(x, torch.tensor(0.5, device=x.device))")
     assert "minimum" in candidate_text(found, "none")
+    assert found.rows == (), "nothing is looped over"
 
 
 def test_offsets_have_64_bits_at_all_sizes_where_the_timed_case_needs_them(

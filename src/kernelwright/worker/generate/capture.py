@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -43,6 +44,10 @@ SETTINGS: dict[str, Any] = {
     "triton.cooperative_reductions": False,
     "triton.mix_order_reduction": False,
 }
+
+
+MOST_WARPS, IN_WARP = 32, 1024
+"""Warps for a row in one piece: 32 numbers a thread, as far as a block has that many threads."""
 
 
 class _Generated(BaseException):
@@ -170,8 +175,15 @@ def likely_configs(text: str) -> dict[str, dict[str, int]]:
             ):
                 if (listed := sorted(_configs(name, source), key=_along_x)) != []:
                     config = listed[len(listed) // 2]
-                    found[name] = {**config.kwargs, "num_warps": config.num_warps, "num_stages": config.num_stages}
+                    warps = max(config.num_warps, min(MOST_WARPS, _in_one_piece(source) // IN_WARP))
+                    found[name] = {**config.kwargs, "num_warps": warps, "num_stages": config.num_stages}
     return found
+
+
+def _in_one_piece(source: str) -> int:
+    """How many numbers of a row a kernel keeps in registers; 0 for one that does not reduce rows in one piece."""
+    found = re.search(r"persistent_reduction\(\s*size_hints=\{.*?'r0_': (\d+)", source)
+    return int(found[1]) if found else 0
 
 
 def _along_x(config: Any) -> int:

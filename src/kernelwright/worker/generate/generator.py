@@ -46,6 +46,7 @@ def generate(job: Generate) -> Generated:
     # Importing Inductor takes seconds, so it is imported here and not by every fork server.
     from kernelwright.worker.generate.capture import Choices, capture, prepare
     from kernelwright.worker.generate.device import pretend
+    from kernelwright.worker.generate.rows import whole_rows
     from kernelwright.worker.generate.sizes import neighbours
     from kernelwright.worker.generate.templates import in_templates
 
@@ -64,11 +65,15 @@ def generate(job: Generate) -> Generated:
         return tuple(found)
 
     templates: tuple[Capture, ...] = ()
+    rows: tuple[Capture, ...] = ()
     try:
         captures = captured()
         if may_have_templates(captures[0], problem.precision):
             with in_templates():
                 templates = captured()
+        if LOOP in captures[0].text:
+            with whole_rows():
+                rows = captured()
     except ProblemError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever Inductor raises ends the proposal, not the run
@@ -76,9 +81,12 @@ def generate(job: Generate) -> Generated:
         return Generated(
             reason=f"Inductor raised {type(error).__name__}: {words_of(error).partition(chr(10))[0][:300]}"
         )
-    return Generated(captures=captures, templates=templates, inputs=inputs, precision=problem.precision,
+    return Generated(captures=captures, templates=templates, rows=rows, inputs=inputs, precision=problem.precision,
                      torch=str(torch.__version__))  # fmt: skip
 
+
+LOOP = "triton_red_"
+"""The beginning of Inductor's names of kernels that loop over what they reduce."""
 
 NO_TEMPLATE = re.compile(r"extern_kernels\.convolution\(.*(?:transposed=True|groups=(?!1\b))")
 """A call for which Inductor has no template: a transposed or grouped convolution."""

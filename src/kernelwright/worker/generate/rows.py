@@ -1,0 +1,36 @@
+"""Reductions over rows in one piece, so that a kernel which needs a row twice reads it once.
+
+Inductor keeps rows of up to 1,024 numbers in registers, and loops over longer ones as often as the computation needs
+them: for x / x.norm(dim=1) twice. A block of 32 warps holds 65,536 numbers. Whether that is faster depends on the
+kernel, so it is one more candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torch._inductor.choices import InductorChoices
+from torch._inductor.runtime.hints import ReductionHint
+
+MOST_IN_ROW = 1 << 16
+"""Numbers of a row that 1,024 threads keep, 64 in each."""
+
+CHOICE = "should_use_persistent_reduction"
+
+
+@contextmanager
+def whole_rows() -> Iterator[None]:
+    """Inside, Inductor reduces rows of at most MOST_IN_ROW numbers in one piece."""
+    own = getattr(InductorChoices, CHOICE)
+
+    def is_whole(features: Any, *others: Any) -> bool:
+        is_row = features.get_reduction_hint() is ReductionHint.INNER
+        return bool(own(features, *others)) or (is_row and int(features.reduction_numel) <= MOST_IN_ROW)
+
+    setattr(InductorChoices, CHOICE, staticmethod(is_whole))
+    try:
+        yield
+    finally:
+        setattr(InductorChoices, CHOICE, staticmethod(own))
