@@ -258,10 +258,16 @@ def found(status: int, out: str, err: str) -> Row:
         cost = document["cost"]["total"]
         return {"outcome": "solved", "reason": "", "said": "", "trials": cost["asked"],
                 "gpu_s": round(cost["gpu_s"], 1), "compile_s": round(cost["compile_s"], 1),
-                "search_s": round(document["seconds"], 1)}  # fmt: skip
+                "search_s": round(document["seconds"], 1), "in_mode_any": beside(err)}  # fmt: skip
     said = [line.removeprefix("error: ") for line in err.splitlines() if line.strip()]
     named = [line for line in said if "--library any" in line] or [line for line in said if "rror" in line] or said[-1:]
     return {"outcome": "failed", "reason": named[0] if named else f"exit status {status}", "said": err[-SAID:]}
+
+
+def beside(err: str) -> str:
+    """What the run said of the kernel with library calls that it judged for reference; "" if there is none."""
+    start = "for reference, in mode any: "
+    return next((line.removeprefix(start) for line in err.splitlines() if line.startswith(start)), "").split(";")[0]
 
 
 def unanswered(status: int, err: str) -> Row:
@@ -321,7 +327,7 @@ def summary(rows: Sequence[Row], files: int) -> str:
     ))  # fmt: skip
     parts.append(table(
         ["file", "outcome", "mode", "kernel (µs)", *(f"{one} (µs)" for one in ROWS), "ratio to the best of PyTorch",
-         "share of the bound", "GPU s", "s", "why"],
+         "share of the bound", "GPU s", "s", "in mode any, for reference", "why"],
         [line_of(row) for row in sorted(rows, key=lambda row: row["file"])],
     ))  # fmt: skip
     return "\n\n".join(parts)
@@ -354,7 +360,7 @@ def line_of(row: Row) -> list[str]:
     return [
         row["file"], row["outcome"], row["mode"], cell(times.get("best")) + estimate,
         *(cell(times.get(name)) for name in ROWS), ratio, "" if share is None else f"{share:.0%}{estimate}",
-        f"{row['gpu_s']:.1f}", f"{row['seconds']:.0f}", row["reason"],
+        f"{row['gpu_s']:.1f}", f"{row['seconds']:.0f}", row.get("in_mode_any", ""), row["reason"],
     ]  # fmt: skip
 
 
