@@ -204,6 +204,10 @@ class Sizes:
         self.known.append(size)
         return size.name
 
+    def _free(self, base: str) -> str:
+        """A name with a number that no size has yet."""
+        return next(f"{base}_{n}" for n in range(1, 1000) if f"{base}_{n}" not in self._taken)
+
     def _product(self, values: Whole) -> str | None:
         """A product of known dimensions and a number; None where there is none. Raises `NotConverted` where several
         fit."""
@@ -324,10 +328,9 @@ class Sizes:
         if len({base for base, _, _ in found}) > 1:
             raise NotConverted(f"the number {values[0]} is {' or '.join(text for _, text, _ in found[:2])}")
         base, text, divisor = found[0]
-        name = next(f"{base}_{n}" for n in range(1, 1000) if f"{base}_{n}" not in self._taken)
         modulus, rest = self._rests.get(base, (1, 0))
         has_no_rest = divisor > 1 and rest == 0 and modulus % divisor == 0
-        return self._add(Size(name, values, text, (base, divisor) if has_no_rest else None))
+        return self._add(Size(self._free(base), values, text, (base, divisor) if has_no_rest else None))
 
     def _windows(self, stride: int) -> Set[int]:
         """The shifts of windows with this stride, whose sides and paddings are numbers that the file keeps."""
@@ -360,8 +363,7 @@ class Sizes:
         return self._part_named(values, *found[0])
 
     def _part_named(self, values: Whole, text: str, part_of: tuple[str, int] | None) -> str:
-        name = next(f"part_{n}" for n in range(1, 1000) if f"part_{n}" not in self._taken)
-        return self._add(Size(name, values, text, part_of))
+        return self._add(Size(self._free("part"), values, text, part_of))
 
 
 class _Spelled(ast.NodeTransformer):
