@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelwright.model import Capture, Generated, TensorSpec
+import msgspec
+
+from kernelwright.model import Capture, Generated, Split, TensorSpec
 
 KERNEL = """
 import triton
@@ -87,6 +89,31 @@ def of_even_rows() -> Generated:
 
     captures = tuple(capture(rows, width, change(rows)) for rows, width in sizes)
     return Generated(captures=captures, inputs=(("x", None),), torch="2.13")
+
+
+def of_sum(*splits: int, sizes: tuple[tuple[int, int], ...] = SIZES, change: Change = unchanged) -> Generated:
+    """A sum of all elements in parts. splits: the number of parts at each size. change: of the template."""
+    captures = []
+    for (rows, width), count in zip(sizes, splits, strict=True):
+        length = rows * width
+
+        def in_parts(text: str, length: int = length, count: int = count) -> str:
+            part = -(-length // count)
+            for old, new in (
+                ("xnumel = {rows}", f"xnumel = {count}"),
+                ("r0_numel = {width}", f"r0_numel = {part}"),
+                ("{width}*xindex), ", f"{part}*xindex), (r0_index + {part}*xindex < {length}) & "),
+                ("(({rows}, 1), (1, {rows})", f"(({count},), (1,)"),
+                (", {rows}, {width}, stream", f", {count}, {part}, stream"),
+            ):
+                assert old in text, old
+                text = text.replace(old, new)
+            return change(text)
+
+        made = capture(rows, width, in_parts)
+        split = Split(length=length, count=count, chosen=splits[0])
+        captures.append(msgspec.structs.replace(made, splits=(split,)))
+    return Generated(captures=tuple(captures), inputs=(("x", None),), torch="2.13")
 
 
 TEMPLATE = """

@@ -10,7 +10,7 @@ from functools import partial
 import msgspec
 import pytest
 
-from generated import LAUNCH, SIZES, Change, capture, of_even_rows, of_rows, unchanged
+from generated import LAUNCH, SIZES, Change, capture, of_even_rows, of_rows, of_sum, unchanged
 from kernelwright.inductor import NotConverted, candidate_text, candidate_texts
 from kernelwright.model import Capture, Generated, TensorSpec
 from kernelwright.source.tunables import default_config
@@ -120,6 +120,66 @@ def test_a_part_without_a_rest_is_a_quotient() -> None:
     texts = [capture(r, 8 * w, lambda t, n=r * w: t.replace("< r0_numel)", f"< {n})"))  # type: ignore[misc]
              for r, w in ((64, 512), (61, 509), (58, 502))]  # fmt: skip
     assert "part_1 = rows * dim // 8" in candidate_text(Generated(captures=tuple(texts), inputs=(("x", None),)))
+
+
+def test_a_reduction_is_split_into_fewer_parts_at_smaller_sizes() -> None:
+    """The compared sizes have different numbers of parts, so that all numbers that follow from it are known."""
+    text = candidate_text(of_sum(128, 71, 79))
+    host = " ".join(text.partition("def kernel_function")[2].split())
+    assert "part_1 = max(256, triton.cdiv(rows * dim, 128)) splits_1 = triton.cdiv(rows * dim, part_1)" in host
+    assert "out = torch.empty((splits_1,), dtype" in host
+    assert "[(triton.cdiv(splits_1, XBLOCK),)](" in host
+    assert "xnumel=splits_1, r0_numel=part_1," in host
+    assert "if max(splits_1 * part_1, rows * dim) >= 2**31:" in host
+    assert "(r0_index + part_1 * xindex < rows * dim)" in text
+    assert text.count("128") == 1
+
+
+def test_another_number_that_equals_the_number_of_parts_stays() -> None:
+    other = of_sum(128, 71, 79, change=partial(_replaced, "tmp1 = ", "tmp1 = 128 * "))
+    text = candidate_text(other)
+    assert "tmp1 = 128 * " in text
+    assert "xnumel=splits_1" in text
+
+
+def test_at_the_first_size_a_reduction_has_the_parts_that_inductor_chose() -> None:
+    """There a part has 64 * 4096 / 2048 elements, fewer than the least number at other sizes."""
+    text = candidate_text(of_sum(2048, 1151, 1279))
+    assert "part_1 = max(115, triton.cdiv(rows * dim, 2048))" in text
+    assert -(-64 * 4096 // max(115, 64 * 4096 // 2048)) == 2048
+
+
+def test_parts_without_a_rest_leave_none_at_smaller_sizes() -> None:
+    """There Inductor omits the mask of the last part. 192 divides 768, which divides every length that is served."""
+    sizes = ((64, 6144), (48, 6112), (32, 6096))
+
+    def triple(text: str) -> str:
+        return re.sub(r"xindex < (\d+)\)", lambda found: f"xindex < {found[1]} + 0 * {3 * int(found[1])})", text)
+
+    text = candidate_text(of_sum(768, 573, 762, sizes=sizes, change=triple))
+    host = " ".join(text.partition("def kernel_function")[2].split())
+    assert "part_1 = max(192, rows * dim // 768) splits_1 = rows * dim // part_1" in host
+    assert "if (rows * dim) % 768 != 0:" in host
+    assert "xindex < rows * dim + 0 * (3 * rows * dim))" in text, "and not 3 * part_1 * splits_1"
+
+
+def test_parts_of_a_length_that_is_always_a_multiple_need_no_check() -> None:
+    text = candidate_text(of_sum(128, 96, 80, sizes=((256, 4096), (256, 4083), (256, 4070))))
+    assert "part_1 = max(128, 256 * dim // 128)" in text
+    assert "splits_1 = 256 * dim // part_1" in text
+    assert "% 128" not in text
+
+
+def test_a_number_of_parts_that_is_the_same_at_all_sizes_is_a_number() -> None:
+    text = candidate_text(of_sum(36, 36, 36))
+    assert "part_1 = triton.cdiv(rows * dim, 36)" in text
+    assert "xnumel=36, r0_numel=part_1," in text
+
+
+def test_parts_of_the_same_length_at_all_sizes_are_refused() -> None:
+    """Then their length is a number of the text, and no part may be longer."""
+    with pytest.raises(NotConverted, match="100 elements at every size"):
+        candidate_text(of_sum(2622, 2491, 2361))
 
 
 def test_sizes_that_share_a_divisor_are_refused_where_others_do_not() -> None:

@@ -131,7 +131,8 @@ def _candidate(
     shapes = {name: [one.shape for one in tensors[name]] for name in used}
     elsewhere = [(dict(zip(names, (one.shape for one in other.tensors), strict=True)), other.outputs)
                  for other in others]  # fmt: skip
-    sizes = Sizes(shapes, [one.numbers for one in captures], constants, [one.outputs for one in captures], elsewhere)
+    results, splits = [one.outputs for one in captures], [one.splits for one in captures]
+    sizes = Sizes(shapes, [one.numbers for one in captures], constants, results, elsewhere, splits)
     wanted = dict(zip(names, timed.tensors, strict=True))
     if not sizes.serve({name: wanted[name].shape for name in used}):
         raise NotConverted("the kernels that several sizes share do not serve the timed case")

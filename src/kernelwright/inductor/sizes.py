@@ -18,6 +18,7 @@ from fractions import Fraction
 
 from kernelwright.inductor.compare import Values
 from kernelwright.inductor.faults import NotConverted
+from kernelwright.model import Split
 
 Whole = tuple[int, ...]
 
@@ -34,6 +35,10 @@ Inductor splits a reduction."""
 MOST_FIXED = 64
 """Maximum divisor among the numbers that the problem file keeps at all sizes, such as a window's side or the number of
 groups."""
+
+LEAST_PART = 256
+"""Minimum number of elements that a part of a reduction has at small sizes: a derived case of 20,000 elements
+(`worker/reference/derive.py`) then has some dozens of parts, which an interpreter runs in a second."""
 
 MOST_SHIFT = 64
 """Maximum number that windows and paddings add to a dimension or subtract from it."""
@@ -56,12 +61,13 @@ class Sizes:
     shapes: of each argument, one per compared size. numbers: the problem file's numbers, one mapping per compared size;
     dimensions are named after them. constants: integers in the code, which are the candidates for divisors. results:
     shapes of the results, one tuple per compared size. others: the arguments' and the results' shapes at sizes with
-    other code.
+    other code. splits: the reductions in parts, one sequence per compared size.
     """
 
     def __init__(
         self, shapes: Mapping[str, Sequence[Whole]], numbers: Sequence[Mapping[str, int]], constants: Set[int],
         results: Sequence[Sequence[Whole]] = (), others: Sequence[tuple[Mapping[str, Whole], Sequence[Whole]]] = (),
+        splits: Sequence[Sequence[Split]] = (),
     ) -> None:  # fmt: skip
         self.known: list[Size] = []
         self._taken = set(shapes)
@@ -71,6 +77,9 @@ class Sizes:
         self._products: dict[Whole, str] = {}
         self._rests: dict[str, tuple[int, int]] = {}
         self.dimensions: dict[str, tuple[str, ...]] = {}
+        self._splits = list(dict.fromkeys(zip(*splits, strict=False)))
+        self._wholes: list[set[str]] = []
+        """Pairs whose product is a product of dimensions."""
         self._new: dict[str, list[int]] = {}
         self._elsewhere: dict[Whole, list[tuple[Mapping[str, Whole], int]]] = {}
         for output, made_here in enumerate(zip(*results, strict=True)):
@@ -168,9 +177,11 @@ class Sizes:
     def solve(self, holes: Mapping[str, Values]) -> dict[str, str]:
         """An expression for each hole, using names of the host code. Raises `NotConverted`."""
         found: dict[str, str] = {}
+        splits = [one for one in self._splits if tuple(each.count for each in one) in holes.values()]
         for search in (self._product, self._quotient, self._window, self._part, self._shifted):
             for _ in holes:  # a size just found may be a factor of another number
                 before = len(found)
+                splits = [one for one in splits if not self._add_split(one)]
                 for name, values in sorted(holes.items(), key=lambda one: abs(one[1][0])):
                     whole = _whole(values)
                     text = None if name in found or whole is None else self._product(whole) or search(whole)
@@ -185,6 +196,30 @@ class Sizes:
             if name not in found:
                 raise NotConverted(f"no known size gives the number {' or '.join(map(str, values[:3]))}")
         return found
+
+    def _add_split(self, split: Sequence[Split]) -> bool:
+        """Add the length of a part and the number of parts; False if the length of the reduction is not known yet.
+
+        At the first size they are Inductor's. At smaller sizes there are fewer parts, none of which is empty. If all
+        parts have the same length at all compared sizes, they have it at all sizes: `least` divides `chosen`, which
+        divides the length.
+        """
+        length = self._product(tuple(one.length for one in split))
+        if length is None:
+            return False
+        part = tuple(-(-one.length // one.count) for one in split)
+        if len(set(part)) == 1:
+            raise NotConverted(f"a reduction has parts of {part[0]} elements at every size")
+        least, chosen = min(LEAST_PART, *(one.length // one.chosen for one in split)), split[0].chosen
+        over = "triton.cdiv({}, {})"
+        if is_exact := all(one.length % one.count == 0 for one in split):
+            least, over = max(one for one in range(1, least + 1) if chosen % one == 0), "{} // {}"
+            if math.prod(int(one) for one in length.split(" * ") if one.isdigit()) % chosen:
+                self._divides(length, chosen)
+        name = self._part_named(part, f"max({least}, {over.format(length, chosen)})", None)
+        count = self._add(Size(self._free("splits"), tuple(one.count for one in split), over.format(length, name)))
+        self._wholes += [{name, count}] * is_exact
+        return True
 
     def _divides(self, text: str, divisor: int) -> None:
         """Restrict the kernels to sizes where this product is a multiple of the divisor."""
@@ -216,7 +251,7 @@ class Sizes:
             text = self._product(negative) if max(values) < 0 else None
             return None if text is None else f"-({text})"
         if values not in self._products:
-            found = list(self._factors(values, 0))
+            found = [one for one in self._factors(values, 0) if not any(two <= {*one[0]} for two in self._wholes)]
             if not found:
                 return None
             fewest = min(len(factors) for factors, _ in found)

@@ -47,7 +47,7 @@ from kernelwright.model.evaluation import (
     Status,
     Timing,
 )
-from kernelwright.model.generated import Capture, Generated
+from kernelwright.model.generated import Capture, Generated, Split
 from kernelwright.model.lane import LaneChange
 from kernelwright.model.machine import Attempt, Environment, Machine
 from kernelwright.model.problem import (
@@ -149,6 +149,7 @@ __all__ = [
     "RunInfo",
     "RunSettings",
     "Scalar",
+    "Split",
     "StatedBySet",
     "Status",
     "TensorRead",

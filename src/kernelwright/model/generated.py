@@ -8,13 +8,23 @@ from kernelwright.model.base import Record
 from kernelwright.model.problem import TensorSpec
 
 
+class Split(Record, frozen=True, kw_only=True):
+    """A reduction in parts, whose results a second reduction combines. length: number of elements. count: of the parts.
+    chosen: number of parts that Inductor chose at the first size."""
+
+    length: int
+    count: int
+    chosen: int
+
+
 class Capture(Record, frozen=True, kw_only=True):
     """Inductor's generated code at one size.
 
     names, tensors: the arguments of its function, in order: forward's tensors, then parameters and buffers by their
     names in the module. outputs: the shapes of its results. is_one_operator: whether forward is a single operator of
     PyTorch, beside views. numbers: the integers of the problem file. configs: by Inductor's name of a kernel, the
-    blocks, num_warps and num_stages that it would try first.
+    blocks, num_warps and num_stages that it would try first. splits: reductions in parts, in the order in which
+    Inductor asked.
     """
 
     text: str
@@ -24,6 +34,7 @@ class Capture(Record, frozen=True, kw_only=True):
     configs: dict[str, dict[str, int]]
     outputs: tuple[tuple[int, ...], ...] = ()
     is_one_operator: bool = False
+    splits: tuple[Split, ...] = ()
 
 
 class Generated(Record, frozen=True, kw_only=True):
