@@ -88,6 +88,25 @@ def test_rows_that_are_looped_over_are_reduced_in_one_piece_too(
     assert small == {"small": Status.PASSED, "odd": Status.PASSED}, found.reason
 
 
+def test_a_sum_of_everything_runs_in_few_programs_at_small_sizes(shared_worker: StartedWorker, tmp_path: Path) -> None:
+    """At the timed size it has the parts that Inductor chooses there; the interpreter runs one after the other."""
+    file = tmp_path / "total.py"
+    cases = PROBLEM.replace("rows=3,", "rows=30,").replace("rows=2,", "rows=21,")
+    file.write_text(cases.replace("{forward}", "(x * self.bias).square().sum()"))
+    worker = shared_worker()
+    worker.load(str(file), library="none")
+    found = worker.generate()
+    [split] = found.captures[0].splits
+    assert split.count == split.chosen > 64
+    assert len({one.splits[0].count for one in found.captures}) > 2
+    source = candidate_text(found, "none")
+    assert f"part_1 = max(256, triton.cdiv(rows * features, {split.chosen}))" in source
+    assert source.count(str(split.chosen)) == 1
+    result = worker.evaluate(Candidate(source=source), "verify")
+    small = {case.case: case.status for case in result.results if case.case in ("small", "odd")}
+    assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
+
+
 def test_a_product_alone_is_left_to_the_library(shared_worker: StartedWorker, folder: Path) -> None:
     found = generated(shared_worker, folder, "product", "x @ x.T")
     with pytest.raises(LeaveIt, match=r"aten\.mm"):

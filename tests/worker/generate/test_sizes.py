@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernelwright.worker.generate.sizes import NEIGHBOURS, STEPS, near
+from kernelwright.worker.generate.sizes import FEW_PARTS, NEIGHBOURS, STEPS, near, parts_of
 
 
 def firsts(value: int, place: int) -> list[int]:
@@ -37,3 +37,27 @@ def test_small_numbers_have_smaller_ones_where_there_are_any(value: int) -> None
 def test_the_last_neighbours_keep_the_divisors_of_a_round_number() -> None:
     for place in range(4):
         assert all(near(512, number, place)[0] % 32 == 0 for number in range(len(STEPS), NEIGHBOURS))
+
+
+@pytest.mark.parametrize("chosen", [80, 128, 750, 2048, 8192, 14336])
+def test_neighbours_have_different_numbers_of_parts_that_leave_a_rest(chosen: int) -> None:
+    found = [parts_of(chosen * 4096 + 1, chosen, number) for number in range(1, NEIGHBOURS + 1)]
+    assert len({chosen, *found}) == NEIGHBOURS + 1
+    for count in found:
+        assert (chosen * 4096 + 1) % count
+        assert 1 << (count - 1).bit_length() == 1 << (chosen - 1).bit_length()
+
+
+def test_a_number_of_parts_that_would_leave_no_rest_is_passed_over() -> None:
+    assert [parts_of(length, 8192, 1) for length in (4609 * 101 + 1, 4609 * 101)] == [4609, 4610]
+
+
+def test_where_parts_leave_no_rest_those_of_the_neighbours_leave_none() -> None:
+    found = {parts_of(8192 * 105, 8192, number) for number in range(1, NEIGHBOURS + 1)}
+    assert len(found) > 4
+    assert all(8192 * 105 % count == 0 and 4096 < count <= 8192 for count in found)
+    assert {parts_of(8192 * 128, 8192, number) for number in range(1, NEIGHBOURS + 1)} == {8192}
+
+
+def test_few_parts_stay_as_many() -> None:
+    assert {parts_of(100_003, FEW_PARTS, number) for number in range(1, NEIGHBOURS + 1)} == {FEW_PARTS}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import inspect
 import re
 from dataclasses import replace
 from typing import Any
@@ -26,9 +27,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import tree_leaves
 
-from kernelwright.model import Capture, Case, TensorSpec
+from kernelwright.model import Capture, Case, Split, TensorSpec
 from kernelwright.worker.generate.depthwise import DEPTHWISE
 from kernelwright.worker.generate.pools import POOLS
+from kernelwright.worker.generate.sizes import parts_of
 from kernelwright.worker.generate.without_device import WithoutDevice
 from kernelwright.worker.reference.instance import Instance
 from kernelwright.worker.reference.load import LoadedProblem
@@ -55,22 +57,30 @@ class _Generated(BaseException):
 
 
 class Choices:
-    """Choices of Inductor that depend on the size but are no numbers in its text: into how many parts it splits a
-    reduction, and whether offsets have 32 bits. The choices for the first size are used for all other sizes, so that
-    all texts have the structure of the first."""
+    """Choices of Inductor that depend on the size and change the structure of its text: whether it splits a reduction
+    into parts, and whether offsets have 32 bits. The choices for the first size are used for all other sizes, so that
+    all texts have the structure of the first. The number of parts varies, see `parts_of`."""
 
     def __init__(self) -> None:
-        self._kept = [_Kept(Reduction, "num_splits"), _Kept(SIMDScheduling, "can_use_32bit_indexing")]
+        self._splits = _Splits()
+        self._kept = [self._splits, _Kept(SIMDScheduling, "can_use_32bit_indexing")]
 
     def restart(self) -> None:
         """Forget all choices: a new series of sizes begins, and its first size chooses."""
+        self._splits.number = -1
         for one in self._kept:
             one.answers.clear()
 
     def begin(self) -> None:
         """Begin the next size of the series."""
+        self._splits.number += 1
+        self._splits.found.clear()
         for one in self._kept:
             one.asked = 0
+
+    def splits(self) -> tuple[Split, ...]:
+        """The reductions in parts at this size."""
+        return tuple(self._splits.found)
 
 
 class _Kept:
@@ -86,6 +96,23 @@ class _Kept:
         if self.asked > len(self.answers):
             self.answers.append(self.own(*args, **kwargs))
         return self.answers[self.asked - 1]
+
+
+class _Splits(_Kept):
+    """number: of the size in its series. found: the reductions in parts at this size."""
+
+    def __init__(self) -> None:
+        super().__init__(Reduction, "num_splits")
+        self.number, self.found = -1, list[Split]()
+
+    def _answer(self, *args: Any, **kwargs: Any) -> Any:
+        hint, chosen = super()._answer(*args, **kwargs)
+        if chosen <= 1:
+            return hint, chosen
+        length = int(inspect.signature(self.own).bind(*args, **kwargs).arguments["reduction_numel"])
+        count = parts_of(length, int(chosen), self.number) if self.number else int(chosen)
+        self.found.append(Split(length=length, count=count, chosen=int(chosen)))
+        return hint, count
 
 
 def prepare() -> None:

@@ -10,6 +10,7 @@ import re
 import traceback
 from typing import Any
 
+import msgspec
 import torch
 
 from kernelwright import codec
@@ -61,7 +62,8 @@ def generate(job: Generate) -> Generated:
         choices.restart()
         for case in cases:
             choices.begin()
-            found.append(capture(problem, case, job.dtype))
+            made = capture(problem, case, job.dtype)
+            found.append(msgspec.structs.replace(made, splits=choices.splits()))
         return tuple(found)
 
     templates: tuple[Capture, ...] = ()

@@ -44,6 +44,29 @@ def near(value: int, number: int, place: int) -> list[int]:
     return [one for one in dict.fromkeys(wanted) if 2 < one < value]
 
 
+FEW_PARTS = 64
+"""Up to this number of parts, a reduction has the same number at all sizes: Triton's interpreter runs as many programs
+in less than a second (10 ms each for the sum of KernelBench's level 1, 98)."""
+
+
+def parts_of(length: int, chosen: int, number: int) -> int:
+    """The number of parts of a reduction at neighbour `number`, counted from 1.
+
+    length: of the reduction there. chosen: Inductor's number of parts for the case itself. The neighbours have other
+    numbers of parts, so that the comparison shows which numbers follow from it. They have the same next power of two,
+    as Inductor writes other kernels for short reductions, and divide the length only where `chosen` does, as Inductor
+    then omits masks. Where no other number does, it is `chosen`.
+    """
+    if chosen <= FEW_PARTS:
+        return chosen
+    below = 1 << (chosen - 1).bit_length() - 1
+    if length % chosen == 0:
+        even = [one for one in range(below + 1, 2 * below + 1) if length % one == 0]
+        return even[number % len(even)]
+    first = below + 1 + (chosen - below) * number // (NEIGHBOURS + 1)
+    return next(one for one in range(first, 2 * below) if length % one)
+
+
 def neighbours(search: Search) -> Iterator[Case]:
     """Cases of distinct sizes near the base case; fewer than NEIGHBOURS if the problem does not allow more."""
     seen: list[dict[str, int]] = [{}]
