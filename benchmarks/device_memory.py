@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class Memory:
-    """What problems that are under way at once may take of a device, in GiB."""
+    """What problems that are under way at once may take of a device. free: in any unit, finite."""
 
     def __init__(self, free: float) -> None:
         self.most = self.free = free

@@ -88,7 +88,8 @@ def main() -> None:
     lock, cache = threading.Lock(), Path(tempfile.mkdtemp(prefix="solve-cache-"))
     seats = SimpleQueue[Gpu]()
     variables = [one | {CACHE_VARIABLE: str(cache)} for one in shown_gpus(options.gpus)]
-    gpus = [Gpu(one, Memory(options.memory)) for one in variables]
+    sizes = [options.memory or len(range(first, options.workers, len(variables))) for first in range(len(variables))]
+    gpus = [Gpu(one, Memory(size)) for one, size in zip(variables, sizes, strict=True)]
     for worker in range(options.workers):
         seats.put(gpus[worker % len(gpus)])
     here = threading.local()
@@ -105,10 +106,10 @@ def main() -> None:
             return
         gpu: Gpu = here.gpu
         try:
-            for size in (needed(file) if math.isfinite(options.memory) else 0.0, options.memory):
+            for size in (needed(file) if options.memory else 1.0, gpu.memory.most):
                 with gpu.memory.taken(size):
                     row = attempt(file, gpu.variables)
-                if OUT_OF_MEMORY not in row["reason"] or size >= options.memory:
+                if OUT_OF_MEMORY not in row["reason"] or size >= gpu.memory.most:
                     break  # otherwise others may have taken it
         except UnfinishedError:
             print(f"not done in time: {name_of(file)}", flush=True)
@@ -131,7 +132,7 @@ def main() -> None:
 
 
 class Gpu(NamedTuple):
-    """variables: of the environment, which choose it."""
+    """variables: of the environment, which choose it. memory: in GiB, or in problems that may be under way at once."""
 
     variables: Mapping[str, str]
     memory: Memory
@@ -139,15 +140,22 @@ class Gpu(NamedTuple):
 
 def needed(file: Path) -> float:
     """GiB of a GPU that a search takes: timed copies, expected outputs and what forward makes in float64, and two
-    contexts. Of a model of two operators on 3.2e9 numbers it is about 69 GiB."""
+    contexts. Of a model of two operators on 3.2e9 numbers it is about 69 GiB. Infinite where that cannot be told."""
     import torch
     from torch.utils._pytree import tree_leaves
 
-    with torch.device("meta"), torch.no_grad():
-        module = runpy.run_path(str(file))
-        inputs = module["get_inputs"]()
-        made = module["Model"](*module["get_init_inputs"]())(*inputs)
-    return 2 + 22 * sum(one.numel() for one in tree_leaves((inputs, made)) if isinstance(one, torch.Tensor)) / 2**30
+    try:
+        with RUNPY, torch.device("meta"), torch.no_grad():
+            module = runpy.run_path(str(file))
+            inputs, model = module["get_inputs"](), module["Model"](*module["get_init_inputs"]())
+            tensors = tree_leaves((inputs, list(model.parameters()), model(*inputs)))
+    except Exception:  # noqa: BLE001 - a file may do what is not possible without data
+        return math.inf
+    return 2 + 22 * sum(one.numel() for one in tensors if isinstance(one, torch.Tensor)) / 2**30
+
+
+RUNPY = threading.Lock()
+"""`runpy` is not made for threads."""
 
 
 def shown_gpus(count: int | None) -> list[dict[str, str]]:
@@ -168,7 +176,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--only", default="", help="a regular expression that LEVEL/FILE has to match")
     parser.add_argument("--workers", type=int, default=1, help="problems under way at once")
     parser.add_argument("--gpus", type=int, help="spread the problems over this many GPUs (default: one)")
-    parser.add_argument("--memory", type=float, default=math.inf, help="GiB of a GPU for problems under way at once")
+    parser.add_argument("--memory", type=float, help="GiB of a GPU for problems under way at once")
     parser.add_argument("--minutes", type=float, default=90, help="of this part, at most")
     parser.add_argument("--gpu-seconds", type=float, default=25, help="of GPU time for a problem")
     parser.add_argument("--trials", type=int, default=24, help="at most, for a problem")

@@ -160,6 +160,8 @@ def test_what_a_file_needs_is_known_without_its_data(solving: ModuleType, tmp_pa
         "def get_inputs():\n    return [torch.rand(1 << 20, 1 << 20)]\n\n\ndef get_init_inputs():\n    return []\n"
     )
     assert solving.needed(file) == pytest.approx(2 + 22 * 1024, rel=1e-3)
+    file.write_text(file.read_text().replace("x.sum(1)", "x * x.sum().item()"))
+    assert solving.needed(file) == math.inf
 
 
 def test_each_gpu_is_chosen_by_a_variable(solving: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from kernelwright.inductor.faults import NotConverted
 from kernelwright.inductor.sizes import Sizes
 
 SIDES = (32, 26, 21, 24, 20)
@@ -30,6 +31,26 @@ def test_a_dimension_of_the_result_is_right_at_sizes_with_other_code_too(others:
     alone = sizes(())
     alone.solve({"hole": number})
     assert "side_1 = (side - 2) // 3" in alone.lines("side_1"), "what the window of five suggests"
+
+
+def test_dimensions_that_are_equal_only_where_the_code_is_the_same_fit_nothing() -> None:
+    sides = (30, 34, 27, 24, 22)
+    made = Sizes(
+        {"x": [(side,) for side in sides]}, [{"side": side} for side in sides], {3},
+        [[(side // 3, (side + 1) // 3)] for side in sides], [({"x": (32,)}, [(10, 11)])],
+    )  # fmt: skip
+    with pytest.raises(NotConverted):
+        made.solve({"hole": tuple(side // 3 for side in sides)})
+
+
+def test_shapes_that_do_not_fit_the_compared_ones_say_nothing() -> None:
+    made = Sizes(
+        {"x": [(side, side) for side in SIDES]}, [{"side": side} for side in SIDES], {3},
+        [[((side - 1) // 3,)] for side in SIDES], [({"x": (31, 30)}, [(10,)])],
+    )  # fmt: skip
+    assert made._known_at({"x": (31, 30)}) is None
+    with pytest.raises(NotConverted):
+        made.solve({"hole": tuple((side - 1) // 3 for side in SIDES)})
 
 
 def test_sizes_that_are_computed_from_others_are_known_elsewhere_too() -> None:

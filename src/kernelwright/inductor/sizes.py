@@ -84,7 +84,7 @@ class Sizes:
         self._elsewhere: dict[Whole, list[tuple[Mapping[str, Whole], int]]] = {}
         for output, made_here in enumerate(zip(*results, strict=True)):
             for place, values in enumerate(zip(*made_here, strict=True)):
-                self._elsewhere[values] = [(given, made[output][place]) for given, made in others]
+                self._elsewhere.setdefault(values, []).extend((given, made[output][place]) for given, made in others)
         for argument, found in shapes.items():
             if len({len(shape) for shape in found}) > 1:
                 raise NotConverted(f"{argument} has another number of dimensions at other sizes")
@@ -110,18 +110,19 @@ class Sizes:
     def serve(self, shapes: Mapping[str, Whole]) -> bool:
         """Whether the host code accepts arguments of these shapes."""
         known = self._known_at(shapes)
+        rests = [(_value(text, known or {}), *rest) for text, rest in self._rests.items()]
+        return known is not None and all(value is None or value % divisor == rest for value, divisor, rest in rests)
+
+    def _known_at(self, shapes: Mapping[str, Whole]) -> dict[str, int] | None:
+        """The known sizes for arguments of these shapes, without those that are rounded up; None for shapes that do not
+        fit the dimensions."""
+        known: dict[str, int] = {}
         for argument, texts in self.dimensions.items():
             if len(shapes[argument]) != len(texts):
-                return False
+                return None
+            known |= {texts[place]: shapes[argument][place] for place in self._new[argument]}
             if tuple(_value(text, known) for text in texts) != shapes[argument]:
-                return False
-        rests = [(_value(text, known), *rest) for text, rest in self._rests.items()]
-        return all(value is None or value % divisor == rest for value, divisor, rest in rests)
-
-    def _known_at(self, shapes: Mapping[str, Whole]) -> dict[str, int]:
-        """The known sizes for arguments of these shapes, without those that are rounded up."""
-        known = {texts[place]: shapes[argument][place] for argument, texts in self.dimensions.items()
-                 for place in self._new[argument] if len(shapes[argument]) == len(texts)}  # fmt: skip
+                return None
         for one in self.known:
             named = {node.id for node in ast.walk(ast.parse(one.definition)) if isinstance(node, ast.Name)}
             if one.definition and named <= known.keys():
@@ -131,8 +132,9 @@ class Sizes:
     def _at_other_sizes(self, values: Whole, size: Size) -> Iterator[tuple[int, int]]:
         """The values of a dimension of the results and of a known size where the code is another."""
         for shapes, value in self._elsewhere.get(values, ()):
-            if (known := self._known_at(shapes).get(size.name)) is not None:
-                yield value, known
+            known = self._known_at(shapes) or {}
+            if size.name in known:
+                yield value, known[size.name]
 
     def spelled(self, text: str) -> str:
         """An expression with shifted sizes written out: `width + 1`, not `width_3`."""

@@ -107,6 +107,16 @@ def test_a_sum_of_everything_runs_in_few_programs_at_small_sizes(shared_worker: 
     assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
 
 
+def test_a_long_row_in_one_piece_has_many_threads(shared_worker: StartedWorker, tmp_path: Path) -> None:
+    file = tmp_path / "long.py"
+    file.write_text(
+        PROBLEM.replace("{forward}", "(x + self.bias) / x.norm(dim=1, keepdim=True)").replace("3000", "30000")
+    )
+    shared_worker().load(str(file))
+    found = shared_worker().generate()
+    assert [one["num_warps"] for one in found.rows[0].configs.values()] == [32]
+
+
 def test_a_product_alone_is_left_to_the_library(shared_worker: StartedWorker, folder: Path) -> None:
     found = generated(shared_worker, folder, "product", "x @ x.T")
     with pytest.raises(LeaveIt, match=r"aten\.mm"):

@@ -71,7 +71,7 @@ def draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Draws:
 
 def large(folder: Path, monkeypatch: pytest.MonkeyPatch, dtype: str = "", expression: str = RMS_NORM) -> Draws:
     """Draws of a case that counts as large, and is compared in small pieces as one of gigabytes is."""
-    for module in (pieces, tolerance, elementwise):
+    for module in (pieces, tolerance, elementwise, trivial):
         monkeypatch.setattr(module, "CHUNK", 1 << 12)
     for limit in ("LARGE_BYTES", "AFFORDABLE_BYTES"):
         monkeypatch.setattr(f"kernelwright.worker.judge.draws.{limit}", 1)

@@ -124,6 +124,17 @@ def test_a_sum_that_cancels_moves_by_the_rounding_of_its_terms(of: Callable[[Ten
     assert 1 / 8 < max(moved) < 1 / 2
 
 
+def test_partial_sums_in_half_precision_are_kept_in_float32() -> None:
+    """The factors are exact in bfloat16, the total 300.0078125 is not: an error of its eps in each term would move that
+    by twenty."""
+    x, w = torch.ones(3000), torch.ones(3000)
+    x[:2700:2], w[1] = -1.0, 1 + 2.0**-7
+    instance = Instance(Product(torch.dot), (x.bfloat16(), w.bfloat16()), (), ("x", "w"), (), Path("products.py"))
+    exact = float(x.double() @ w.double())
+    moved = [abs(float(rounding.roughly(instance, torch.bfloat16, seed)[0]) - exact) for seed in range(20)]
+    assert max(moved) < 1e-3
+
+
 def attention(q: Tensor, k: Tensor, v: Tensor, scale: float, fused: bool) -> Tensor:
     """Honest causal attention in float32. fused: scores less the maximum by a fused multiply-add, of scores that were
     summed once more in another order."""

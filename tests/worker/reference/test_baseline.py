@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
+from kernelwright.worker.bench import clock
 from kernelwright.worker.judge.judge import Judge
 from kernelwright.worker.reference.baseline import Baselines, _piece
+from kernelwright.worker.reference.instance import Instance
 
 
 def test_what_a_forgotten_baseline_held_is_freed_at_once() -> None:
@@ -40,6 +43,36 @@ def test_an_output_is_kept_until_the_piece_is_called_again() -> None:
     assert made[1]() is not None
     _piece(module, (torch.zeros(4),), {}, keeps=False)()
     assert made[2]() is None
+
+
+@pytest.mark.parametrize(("sets", "kept"), [(1, 0), (2, 2)])
+def test_outputs_are_kept_only_where_several_sets_rotate(monkeypatch: pytest.MonkeyPatch, sets: int, kept: int) -> None:
+    made: list[weakref.ref[torch.Tensor]] = []
+
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            output = x + 1
+            made.append(weakref.ref(output))
+            return output
+
+    class Timed:
+        method, calls = "graph", 1
+
+        def __init__(self, pieces: list[Any], **_: Any) -> None:
+            self.pieces = pieces
+
+        def warm_up(self) -> None:
+            for piece in self.pieces:
+                piece()
+
+    for name in ("mem_get_info", "get_device_properties", "empty_cache"):
+        monkeypatch.setattr(torch.cuda, name, lambda *_: SimpleNamespace(L2_cache_size=1) if _ else (1, 1))
+    monkeypatch.setattr(clock, "sets_needed", lambda *_: sets)
+    monkeypatch.setattr(clock, "Timed", Timed)
+    baselines = Baselines()
+    baselines.instances["large"] = Instance(Model(), (torch.zeros(4),), (), ("x",), (), Path("model.py"))
+    baselines.prepare("large", "eager", 1, 1)
+    assert sum(one() is not None for one in made) == kept
 
 
 PROBLEM = """

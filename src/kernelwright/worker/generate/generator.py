@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import re
 import traceback
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -16,7 +18,7 @@ import torch
 from kernelwright import codec
 from kernelwright.devices import find_target
 from kernelwright.errors import ProblemError
-from kernelwright.model import Capture, Generated
+from kernelwright.model import Capture, Case, Generated
 from kernelwright.worker.generate.messages import Generate
 from kernelwright.worker.plan.library import allow_tf32
 from kernelwright.worker.processes.channel import Channel, Done, Fault
@@ -57,7 +59,7 @@ def generate(job: Generate) -> Generated:
     allow_tf32(problem.precision == "tf32")
     choices = Choices()
 
-    def captured() -> tuple[Capture, ...]:
+    def captured(cases: Sequence[Case]) -> tuple[Capture, ...]:
         found = []
         choices.restart()
         for case in cases:
@@ -69,13 +71,14 @@ def generate(job: Generate) -> Generated:
     templates: tuple[Capture, ...] = ()
     rows: tuple[Capture, ...] = ()
     try:
-        captures = captured()
+        captures = captured(cases)
         if may_have_templates(captures[0], problem.precision):
             with in_templates():
-                templates = captured()
-        if LOOP in captures[0].text:
-            with whole_rows():
-                rows = captured()
+                templates = captured(cases)
+        with suppress(Exception), whole_rows():  # the others are there anyway
+            looped = captures[0].text.count(LOOP)
+            if looped and captured(cases[:1])[0].text.count(LOOP) < looped:
+                rows = captured(cases)
     except ProblemError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever Inductor raises ends the proposal, not the run

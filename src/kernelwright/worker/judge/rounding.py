@@ -221,11 +221,11 @@ class _Rough(TorchDispatchMode):
         return other if other.shape == x.shape else x
 
     def _summed(self, made: Tensor, of_sizes: Callable[[], Tensor]) -> Tensor:
-        """A product with the rounding error of its partial sums, which may be larger than their total. of_sizes: gives
-        the same product of absolute values."""
+        """A product with the rounding error of its partial sums, which may be larger than their total. Kernels for half
+        precision keep them in float32. of_sizes: gives the same product of absolute values."""
         if made.dtype != torch.float64:
             return made
-        return torch.where(self._is_exact(made), made, made + self.eps * self._part(made) * of_sizes())
+        return torch.where(self._is_exact(made), made, made + self.composed_eps * self._part(made) * of_sizes())
 
     def _read(self, value: Any) -> Any:
         if not isinstance(value, Tensor) or value.dtype != torch.float64:

@@ -119,8 +119,8 @@ def _piece(module: Any, args: Sequence[Any], named: Mapping[str, Any], keeps: bo
     """A call that keeps its output until the next call.
 
     If the output were freed at once, the next piece would reuse its memory, and outputs would stay in L2 from call to
-    call. A candidate's outputs rotate with its inputs. keeps: False where one set is enough, as a call moves many times
-    the L2 cache (`clock.sets_needed`): a second output of several GB may not fit.
+    call. A candidate's outputs rotate with its inputs. keeps: False where there is one set, as a call moves many times
+    the L2 cache or memory affords no second one (`clock.sets_needed`): a second output of several GB may not fit.
     """
     kept: list[Any] = []
 
