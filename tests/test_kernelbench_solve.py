@@ -153,6 +153,12 @@ def test_who_needs_much_memory_waits_and_is_not_overtaken(solving: ModuleType) -
     assert memory.free == memory.most == 10.0
 
 
+def test_what_the_run_says_of_mode_any_is_kept(solving: ModuleType) -> None:
+    said = "search stops: trials\nfor reference, in mode any: passed, 1.421 ms; /tmp/run/in_mode_any.py\nact: 855 µs\n"
+    assert solving.beside(said) == "passed, 1.421 ms"
+    assert solving.beside("search stops: trials\n") == ""
+
+
 def test_what_a_file_needs_is_known_without_its_data(solving: ModuleType, tmp_path: Path) -> None:
     file = tmp_path / "large.py"
     file.write_text(

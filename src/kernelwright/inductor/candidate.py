@@ -82,7 +82,7 @@ def _converted(generated: Generated, captures: Sequence[Capture], split: str | N
             continue
         try:
             kept = tuple(captures[number] for number in group)
-            others = [one for one in captures if one not in kept]
+            others = [one for number, one in enumerate(captures) if number not in group]
             found.append(_candidate(generated, kept, [modules[number] for number in group], captures[0], split, others))
         except NotConverted as reason:
             failed.append(reason)

@@ -110,8 +110,10 @@ class Sizes:
     def serve(self, shapes: Mapping[str, Whole]) -> bool:
         """Whether the host code accepts arguments of these shapes."""
         known = self._known_at(shapes)
-        rests = [(_value(text, known or {}), *rest) for text, rest in self._rests.items()]
-        return known is not None and all(value is None or value % divisor == rest for value, divisor, rest in rests)
+        if known is None:
+            return False
+        rests = [(_value(text, known), *rest) for text, rest in self._rests.items()]
+        return all(value is None or value % divisor == rest for value, divisor, rest in rests)
 
     def _known_at(self, shapes: Mapping[str, Whole]) -> dict[str, int] | None:
         """The known sizes for arguments of these shapes, without those that are rounded up; None for shapes that do not

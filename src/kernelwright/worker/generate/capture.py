@@ -67,16 +67,13 @@ class Choices:
 
     def restart(self) -> None:
         """Forget all choices: a new series of sizes begins, and its first size chooses."""
-        self._splits.number = -1
         for one in self._kept:
-            one.answers.clear()
+            one.restart()
 
     def begin(self) -> None:
         """Begin the next size of the series."""
-        self._splits.number += 1
-        self._splits.found.clear()
         for one in self._kept:
-            one.asked = 0
+            one.begin()
 
     def splits(self) -> tuple[Split, ...]:
         """The reductions in parts at this size."""
@@ -91,6 +88,12 @@ class _Kept:
         self.own, self.answers, self.asked = getattr(holder, name), list[Any](), 0
         setattr(holder, name, staticmethod(self._answer))
 
+    def restart(self) -> None:
+        self.answers.clear()
+
+    def begin(self) -> None:
+        self.asked = 0
+
     def _answer(self, *args: Any, **kwargs: Any) -> Any:
         self.asked += 1
         if self.asked > len(self.answers):
@@ -104,6 +107,15 @@ class _Splits(_Kept):
     def __init__(self) -> None:
         super().__init__(Reduction, "num_splits")
         self.number, self.found = -1, list[Split]()
+
+    def restart(self) -> None:
+        super().restart()
+        self.number = -1
+
+    def begin(self) -> None:
+        super().begin()
+        self.number += 1
+        self.found.clear()
 
     def _answer(self, *args: Any, **kwargs: Any) -> Any:
         hint, chosen = super()._answer(*args, **kwargs)

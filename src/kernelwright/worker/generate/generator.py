@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 import re
 import traceback
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -18,7 +17,7 @@ import torch
 from kernelwright import codec
 from kernelwright.devices import find_target
 from kernelwright.errors import ProblemError
-from kernelwright.model import Capture, Case, Generated
+from kernelwright.model import Capture, Generated
 from kernelwright.worker.generate.messages import Generate
 from kernelwright.worker.plan.library import allow_tf32
 from kernelwright.worker.processes.channel import Channel, Done, Fault
@@ -59,26 +58,20 @@ def generate(job: Generate) -> Generated:
     allow_tf32(problem.precision == "tf32")
     choices = Choices()
 
-    def captured(cases: Sequence[Case]) -> tuple[Capture, ...]:
-        found = []
+    def captured() -> Iterator[Capture]:
         choices.restart()
         for case in cases:
             choices.begin()
             made = capture(problem, case, job.dtype)
-            found.append(msgspec.structs.replace(made, splits=choices.splits()))
-        return tuple(found)
+            yield msgspec.structs.replace(made, splits=choices.splits())
 
     templates: tuple[Capture, ...] = ()
     rows: tuple[Capture, ...] = ()
     try:
-        captures = captured(cases)
+        captures = tuple(captured())
         if may_have_templates(captures[0], problem.precision):
             with in_templates():
-                templates = captured(cases)
-        with suppress(Exception), whole_rows():  # the others are there anyway
-            looped = captures[0].text.count(LOOP)
-            if looped and captured(cases[:1])[0].text.count(LOOP) < looped:
-                rows = captured(cases)
+                templates = tuple(captured())
     except ProblemError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever Inductor raises ends the proposal, not the run
@@ -86,6 +79,15 @@ def generate(job: Generate) -> Generated:
         return Generated(
             reason=f"Inductor raised {type(error).__name__}: {words_of(error).partition(chr(10))[0][:300]}"
         )
+    if looped := captures[0].text.count(LOOP):
+        try:
+            with whole_rows():
+                series = captured()
+                first = next(series)
+                if first.text.count(LOOP) < looped:
+                    rows = (first, *series)
+        except Exception:  # noqa: BLE001 - as above; here the others are there anyway
+            traceback.print_exc()
     return Generated(captures=captures, templates=templates, rows=rows, inputs=inputs, precision=problem.precision,
                      torch=str(torch.__version__))  # fmt: skip
 

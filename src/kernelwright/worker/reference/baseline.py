@@ -49,7 +49,7 @@ class Baselines:
             changed = [list(mutated(one).values()) for one in sets]
             restore = Restore(list(mutated(instance).values()), changed) if restored else None
             with torch.no_grad():
-                pieces = [_piece(module, *one.called(), keeps=count > 1) for one in sets]
+                pieces = [_piece(module, *one.called(), keeps=len(sets) > 1) for one in sets]
                 return clock.Timed(pieces, either=True, restore=restore)
 
         timed = timed_on(sets)
