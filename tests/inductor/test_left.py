@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from generated import LAUNCH, SIZES, capture, of_product
+from generated import LAUNCH, SIZES, capture, of_product, of_rows
 from kernelwright.inductor import LeaveIt, NotConverted, candidate_text, candidate_texts
 from kernelwright.model import Generated, LibraryMode
 
@@ -130,14 +130,24 @@ def test_a_product_that_takes_no_longer_than_reading_its_factors_is_left() -> No
         candidate_texts(of_product(4), "finish", split=True)
 
 
-def test_a_convolution_alone_is_left() -> None:
+def test_a_float32_convolution_is_not_left_where_a_template_may_split_it() -> None:
     convolution = (
         "buf0 = empty_strided_cuda(({rows}, {width}), ({width}, 1), torch.float32)\n        "
         "buf0 = extern_kernels.convolution(arg0_1, arg0_1, stride=(1,), padding=(0,), dilation=(1,), "
         "transposed=False, output_padding=(0,), groups=1, bias=None)"
     )
+    texts = candidate_texts(of_product(1024, convolution), "finish", split=True)
+    assert ["input_precision" in text for text in texts] == [True, True, False]
     with pytest.raises(LeaveIt):
-        candidate_texts(of_product(1024, convolution), "finish", split=True)
+        candidate_texts(of_product(1024, convolution), "finish")
+
+
+@pytest.mark.parametrize("library", ["none", "any"])
+def test_a_float32_product_without_a_template_is_left(library: LibraryMode) -> None:
+    """Where Inductor has none, its templates are library calls too."""
+    calls = of_rows("extern_kernels.mm(arg0_1, arg0_1, out=buf0)").captures
+    with pytest.raises(LeaveIt):
+        candidate_texts(msgspec.structs.replace(of_product(1024), templates=calls), library, split=True)
 
 
 def test_a_float32_product_is_left_where_its_template_cannot_be_converted() -> None:

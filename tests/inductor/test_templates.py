@@ -52,8 +52,8 @@ def test_float32_products_are_split_on_tensor_cores() -> None:
     ]
     assert [default_config(text) for text in texts[:2]] == [
         {"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 8, "NUM_WARPS": 4, "NUM_STAGES": 3},
-        {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "GROUP_M": 8, "NUM_WARPS": 8, "NUM_STAGES": 3},
-    ]
+        {"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 8, "NUM_WARPS": 8, "NUM_STAGES": 3},
+    ], "no block is wider than the 64 columns"
 
 
 @pytest.mark.parametrize(
@@ -94,6 +94,12 @@ def test_its_grid_is_computed_from_sizes_and_blocks() -> None:
     assert "mm_relu_tiles[(triton.cdiv(rows, BLOCK_M) * triton.cdiv(rows, BLOCK_N),)](" in text
     assert "dtype=tl.float32" in text
     assert "return\n    pid" not in text
+
+
+def test_sizes_of_64_bits_are_read() -> None:
+    text = converted(lambda text: text.replace("    M = {rows}", "    M = tl.full([], {rows}, dtype=tl.int64)"))
+    assert "triton.cdiv(rows, BLOCK_M) * triton.cdiv(rows, BLOCK_N)" in text
+    assert "M = tl.full([], rows, dtype=tl.int64)" in text
 
 
 def test_a_grid_that_the_formula_does_not_give_is_refused() -> None:

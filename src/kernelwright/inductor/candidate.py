@@ -60,7 +60,9 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
                 raise LeaveIt(reason) from failure
             if library != "any":
                 raise
-    allowed = [one.text for one in made if library == "any" or not one.library]
+    allowed = [one.text for one in made if not one.library or (library == "any" and reason is None)]
+    if not allowed and reason is not None:
+        raise LeaveIt(reason)
     if not allowed:
         raise NotConverted(f"it calls {made[0].library[0]}, which needs LIBRARY = 'any' (--library any)")
     return list(dict.fromkeys(allowed))
@@ -189,6 +191,8 @@ def _kernels(
             if kernel.template is not None and split is not None:
                 kernel = replace(kernel, main=split_products(kernel.main, split))
                 config |= SPLITS[split]
+            if kernel.template is not None:
+                config["BLOCK_N"] = min(config["BLOCK_N"], kernel.template.all_columns)
             converted = convert_kernel(kernel, readable_name(kernel, taken), holes, found, given)
             if kernel.name not in configs:
                 raise NotConverted(f"{kernel.name} has no config")

@@ -56,12 +56,10 @@ def reason_to_leave(module: Module, capture: Capture, precision: str) -> str | N
 
 
 def is_bound_by_products(module: Module, capture: Capture) -> bool:
-    """Whether the float32 products take longer than reading and writing every tensor once, so that faster products save
-    time. Convolutions do not count: Inductor's template for them was slower than cuDNN (64 channels, windows of 3 x 3,
-    H100: 15.8 ms with tf32x3, 9.8 ms). module: as read from the capture."""
+    """Whether the float32 products and convolutions take longer than reading and writing every tensor once, so that
+    faster ones save time. module: as read from the capture."""
     shapes = _shapes(module, capture)
-    products = [step for step in module.steps if "extern_kernels.convolution(" not in ast.unparse(step)]
-    computing_s = sum(_flop(step, shapes) for step in products) / FLOP_PER_S["float32"]
+    computing_s = sum(_flop(step, shapes) for step in module.steps) / FLOP_PER_S["float32"]
     return computing_s > BYTES["float32"] * sum(map(math.prod, shapes.values())) / BYTES_PER_S
 
 

@@ -6,7 +6,6 @@ The process executes the user's problem file, as the judge does, but no candidat
 from __future__ import annotations
 
 import os
-import re
 import traceback
 from collections.abc import Iterator
 from typing import Any
@@ -95,14 +94,9 @@ def generate(job: Generate) -> Generated:
 LOOP = "triton_red_"
 """The beginning of Inductor's names of kernels that loop over what they reduce."""
 
-NO_TEMPLATE = re.compile(r"extern_kernels\.convolution\(.*(?:transposed=True|groups=(?!1\b))")
-"""A call for which Inductor has no template: a transposed or grouped convolution."""
-
 
 def may_have_templates(captured: Capture, precision: str) -> bool:
-    """Whether the text calls the library for more than transposed and grouped convolutions, and templates may be of
-    use: beside kernels, or for float32 products in full precision."""
-    calls = [line for line in captured.text.splitlines() if "extern_kernels." in line]
+    """Whether the text calls the library, and templates may be of use: beside kernels, or for float32 products in full
+    precision."""
     is_float32 = precision == "ieee" and all(one.dtype == "float32" for one in captured.tensors)
-    has_use = "async_compile.triton(" in captured.text or is_float32
-    return has_use and not all(NO_TEMPLATE.search(line) for line in calls)
+    return "extern_kernels." in captured.text and ("async_compile.triton(" in captured.text or is_float32)

@@ -13,9 +13,12 @@ from typing import Any
 
 import torch
 from torch._inductor import config
+from torch._inductor.lowering import lowerings
 from torch._inductor.select_algorithm import AlgorithmSelectorCache, TritonTemplate, TritonTemplateCaller
 
-TEMPLATES = ("mm", "bmm", "convolution2d", "convolution3d")
+from kernelwright.worker.generate.convolution import CONVOLUTION, OWN, convolution
+
+TEMPLATES = ("mm", "bmm", "convolution_of_1", "convolution_of_2", "convolution_of_3")
 """The templates that `kernelwright.inductor.templates` can read."""
 
 SETTINGS = {
@@ -53,12 +56,14 @@ def in_templates() -> Iterator[None]:
     _set(config, SETTINGS)
     _set(AlgorithmSelectorCache, {"__call__": chosen})
     _set(TritonTemplate, {"generate": of_one_config})
+    lowerings[CONVOLUTION] = convolution
     try:
         yield
     finally:
         _set(config, before)
         _set(AlgorithmSelectorCache, {"__call__": choose})
         _set(TritonTemplate, {"generate": generate})
+        lowerings[CONVOLUTION] = OWN
 
 
 def _template(choice: TritonTemplateCaller) -> str:

@@ -1,0 +1,89 @@
+"""Convolutions become kernels of their own, whatever their window, stride, padding, dilation, groups and direction."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evaluated import StartedWorker
+from kernelwright.inductor import NotConverted, candidate_text
+from kernelwright.model import Candidate, Generated, Status
+from kernelwright.worker.generate.convolution import text
+
+PROBLEM = """
+import torch.nn as nn
+import torch
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential({layers})
+
+    def forward(self, x):
+        return self.layers(x).relu()
+
+def get_inputs(batch=16, side={large}):
+    return [torch.randn({sizes})]
+
+def get_init_inputs():
+    return []
+
+CASES = [dict(name="large"), dict(name="small", small=True, batch=1, side={small}),
+         dict(name="odd", small=True, held_out=True, batch=3, side={odd})]
+"""
+
+LAYERS = {
+    "one side": (
+        "nn.Conv1d(6, 8, 3, stride=2, dilation=2, padding=2, groups=2), "
+        "nn.ConvTranspose1d(8, 6, 5, stride=3, dilation=2, padding=1, output_padding=2, groups=2)",
+        {"large": 4000, "sizes": "batch, 6, side", "small": 31, "odd": 44},
+    ),
+    "two sides": (
+        "nn.ConvTranspose2d(3, 4, (3, 2), stride=(2, 1))",
+        {"large": 64, "sizes": "batch, 3, side, 3 * side", "small": 6, "odd": 5},
+    ),
+    "three sides": (
+        "nn.Conv3d(3, 5, (3, 2, 1), padding=(1, 0, 0), bias=False)",
+        {"large": 20, "sizes": "batch, 3, side, 2 * side, side", "small": 4, "odd": 5},
+    ),
+}
+
+
+def generated(worker: StartedWorker, file: Path, layers: str, sizes: dict[str, object]) -> Generated:
+    file.write_text(PROBLEM.format(layers=layers, **sizes))
+    worker().load(str(file), library="none")
+    return worker().generate()
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_convolution_is_computed_as_a_product(shared_worker: StartedWorker, tmp_path: Path, name: str) -> None:
+    layers, sizes = LAYERS[name]
+    source = candidate_text(generated(shared_worker, tmp_path / "layers.py", layers, sizes), "none")
+    assert source.count("tl.dot(") == layers.count("nn.")
+    result = shared_worker().evaluate(Candidate(source=source), "verify")
+    small = {case.case: case.status for case in result.results if case.case in ("small", "odd")}
+    assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
+
+
+def test_a_stride_and_a_dilation_with_a_common_divisor_have_no_template(
+    shared_worker: StartedWorker, tmp_path: Path
+) -> None:
+    """Most outputs of such a transposed convolution read nothing."""
+    layers = "nn.ConvTranspose1d(4, 6, 3, stride=2, dilation=2)"
+    found = generated(
+        shared_worker, tmp_path / "common.py", layers, dict(LAYERS["one side"][1], sizes="batch, 4, side")
+    )
+    with pytest.raises(NotConverted, match=r"it calls aten\.convolution"):
+        candidate_text(found, "none")
+    assert "torch.convolution(" in candidate_text(found, "any")
+
+
+def test_what_concerns_a_side_is_written_once_for_each() -> None:
+    lines = [line.strip() for line in text("HW").splitlines()]
+    assert [line for line in lines if line.startswith(("row_", "batch = "))] == [
+        "row_H = row // (ROWS_W) % ROWS_H",
+        "row_W = row % ROWS_W",
+        "batch = row // (ROWS_H * ROWS_W)",
+    ]
+    assert lines[-1].startswith('{{store_output(("idx_n", "idx_c", "idx_H", "idx_W"), "acc"')
