@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Literal
 
 import msgspec
@@ -9,6 +10,8 @@ import pytest
 
 from generated import LAUNCH, SIZES, Change, capture, template, unchanged
 from kernelwright.inductor import NotConverted, can_split, candidate_text, candidate_texts
+from kernelwright.inductor.products import ways
+from kernelwright.inductor.templates import Template
 from kernelwright.model import Environment, Generated
 from kernelwright.source.tunables import default_config
 
@@ -100,6 +103,28 @@ def test_sizes_of_64_bits_are_read() -> None:
     text = converted(lambda text: text.replace("    M = {rows}", "    M = tl.full([], {rows}, dtype=tl.int64)"))
     assert "triton.cdiv(rows, BLOCK_M) * triton.cdiv(rows, BLOCK_N)" in text
     assert "M = tl.full([], rows, dtype=tl.int64)" in text
+
+
+def test_the_offset_within_the_last_sides_is_not_divided() -> None:
+    def with_remainder(divisor: str) -> Change:
+        store = "    tl.store(out_ptr1 + (idx_n + {rows} * idx_m)"
+        made = f"    xindex = idx_n + {{rows}}*idx_m\n    x0 = (xindex % {divisor})\n"
+        return lambda text: text.replace(store, made + store.replace("idx_n", "x0"))
+
+    assert "x0 = tl.broadcast_to(idx_n, [BLOCK_M, BLOCK_N])" in converted(with_remainder("{rows}"))
+    assert "x0 = xindex % 7" in converted(with_remainder("7")), "7 is no stride"
+
+
+@pytest.mark.parametrize(
+    ("columns", "tiles"), [(128, [(64, 128), (64, 64)]), (64, [(128, 64), (64, 64)]), (20, [(128, 64), (64, 64)])]
+)
+def test_convolutions_begin_with_tiles_of_their_channels(columns: int, tiles: list[tuple[int, int]]) -> None:
+    main = ast.parse("def convolution(): pass").body[0]
+    assert isinstance(main, ast.FunctionDef)
+    found = ways(Template(main, {}, ("BATCH", "ROWS_W"), "GROUP_OUT_C", {"GROUP_OUT_C": columns}))
+    assert [(split, (config["BLOCK_M"], config["BLOCK_N"])) for split, config in found] == [
+        ("tf32x3", one) for one in tiles
+    ]
 
 
 def test_a_grid_that_the_formula_does_not_give_is_refused() -> None:

@@ -14,7 +14,7 @@ from kernelwright.inductor.host import Host
 from kernelwright.inductor.kernels import Converted, convert_kernel, readable_name
 from kernelwright.inductor.left import is_bound_by_products, reason_to_leave
 from kernelwright.inductor.offsets import guard
-from kernelwright.inductor.products import SPLITS, is_splittable, split_products
+from kernelwright.inductor.products import WAYS, is_splittable, split_products, ways
 from kernelwright.inductor.reading import Module, read_module
 from kernelwright.inductor.sizes import Sizes
 from kernelwright.model import Capture, Generated, LibraryMode
@@ -53,7 +53,7 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
             made += _converted(generated, generated.rows)
     if generated.templates:
         try:
-            for way in (*SPLITS, None) if split else (None,):
+            for way in (*range(WAYS), None) if split else (None,):
                 made += _converted(generated, generated.templates, way)
         except NotConverted as failure:
             if reason is not None:
@@ -68,9 +68,9 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
     return list(dict.fromkeys(allowed))
 
 
-def _converted(generated: Generated, captures: Sequence[Capture], split: str | None = None) -> list[_Made]:
+def _converted(generated: Generated, captures: Sequence[Capture], way: int | None = None) -> list[_Made]:
     """A candidate for each code structure that several captures share, the one that serves the most sizes first.
-    split: of the products of templates, one of SPLITS."""
+    way: which of `ways` the products of templates are split; None: exact products."""
     modules = [read_module(one.text) for one in captures]
     alike: dict[str, list[int]] = {}
     for number, module in enumerate(modules):
@@ -85,7 +85,7 @@ def _converted(generated: Generated, captures: Sequence[Capture], split: str | N
         try:
             kept = tuple(captures[number] for number in group)
             others = [one for number, one in enumerate(captures) if number not in group]
-            found.append(_candidate(generated, kept, [modules[number] for number in group], captures[0], split, others))
+            found.append(_candidate(generated, kept, [modules[number] for number in group], captures[0], way, others))
         except NotConverted as reason:
             failed.append(reason)
     if not found:
@@ -105,7 +105,7 @@ class _Made:
 
 
 def _candidate(
-    generated: Generated, captures: Sequence[Capture], modules: Sequence[Module], timed: Capture, split: str | None,
+    generated: Generated, captures: Sequence[Capture], modules: Sequence[Module], timed: Capture, way: int | None,
     others: Sequence[Capture],
 ) -> _Made:  # fmt: skip
     """captures: those with the same code structure; others: with another. timed: the capture of the timed case, which
@@ -146,7 +146,7 @@ def _candidate(
     host = Host(module, holes, found, renamed, dimensions, dtypes, f"{used[0]}.device", len(captures))
     host.convert(module.steps)
     spelled = {hole: sizes.spelled(text) for hole, text in found.items()}
-    kernels, tunables = _kernels(host, holes, spelled, {**first.configs, **timed.configs}, split)
+    kernels, tunables = _kernels(host, holes, spelled, {**first.configs, **timed.configs}, way)
     signature = [*inputs, *(name for name in used if name not in inputs)]
     parts = [_header(generated, host), *kernels, "\n".join(tunables), _main(generated, signature, used, sizes, host)]
     text = "\n\n\n".join(part for part in parts if part) + "\n"
@@ -174,7 +174,7 @@ def _needed(module: Module, holes: Holes) -> dict[str, tuple[int | float, ...]]:
 
 
 def _kernels(
-    host: Host, holes: Holes, found: Mapping[str, str], configs: Mapping[str, Mapping[str, int]], split: str | None
+    host: Host, holes: Holes, found: Mapping[str, str], configs: Mapping[str, Mapping[str, int]], way: int | None
 ) -> tuple[list[str], list[str]]:
     """The texts of all functions, and of the tunables. Also writes the launches into the host's lines."""
     made: dict[str, tuple[Converted, dict[str, str]]] = {}
@@ -188,9 +188,10 @@ def _kernels(
             count = sum(one.arg.find("_ptr") >= 0 for one in kernel.main.args.args)
             given = [host.text(one) for one in arguments[:count]] if often.count(kernel.name) == 1 else []
             config = {**(kernel.template.blocks if kernel.template else {}), **configs.get(kernel.name, {})}
-            if kernel.template is not None and split is not None:
+            if kernel.template is not None and way is not None:
+                split, blocks = ways(kernel.template)[way]
                 kernel = replace(kernel, main=split_products(kernel.main, split))
-                config |= SPLITS[split]
+                config |= blocks
             if kernel.template is not None:
                 config["BLOCK_N"] = min(config["BLOCK_N"], kernel.template.all_columns)
             converted = convert_kernel(kernel, readable_name(kernel, taken), holes, found, given)

@@ -28,6 +28,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import tree_leaves
 
 from kernelwright.model import Capture, Case, Split, TensorSpec
+from kernelwright.worker.generate.activations import ACTIVATIONS
 from kernelwright.worker.generate.depthwise import DEPTHWISE
 from kernelwright.worker.generate.pools import POOLS
 from kernelwright.worker.generate.sizes import parts_of
@@ -167,7 +168,7 @@ def capture(problem: LoadedProblem, case: Case, dtype: str | None) -> Capture:
             called = replace(instance, inputs=tuple(passed.get(name, one) for name, one in inputs.items()))
             return _called(called, {name: passed[name] for name in held})
 
-        graph = make_fx(forward, {**POOLS, **DEPTHWISE})(*tensors.values())
+        graph = make_fx(forward, {**ACTIVATIONS, **POOLS, **DEPTHWISE})(*tensors.values())
     graph.graph.eliminate_dead_code()
     shapes = tuple(tuple(one.meta["val"].shape) for one in tree_leaves(graph.graph.output_node().args[0]))
     called = [one for one in graph.graph.nodes if isinstance(one.target, OpOverload) and not one.target.is_view]
