@@ -57,7 +57,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Where only pure tests are asked for, no other file is imported: many import torch."""
+    """Where only pure tests are asked for, no other file is imported: many import torch. Where the tests of devices are
+    left out, their files are not imported: they ask whether there is a device, which takes seconds."""
+    if config.option.markexpr == "not gpu" and collection_path == Path(__file__).parent / "gpu":
+        return True
     is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
     return True if config.option.markexpr == "pure" and is_test and tier(collection_path) != "pure" else None
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 
+@cache
 def has_device() -> bool:
     asked = "import torch, sys; sys.exit(0 if torch.cuda.is_available() else 1)"
     return subprocess.run([sys.executable, "-c", asked], capture_output=True).returncode == 0

@@ -20,6 +20,12 @@ KNOWN = {
 }  # fmt: skip
 
 
+def test_every_test_of_a_device_says_that_it_needs_one() -> None:
+    """With `-m "not gpu"` the files in gpu/ are not imported."""
+    for file in (tiers.TESTS / "gpu").glob("test_*.py"):
+        assert "\npytestmark = needs_device()\n" in file.read_text(encoding="utf-8"), file.name
+
+
 @pytest.mark.parametrize(("file", "expected"), KNOWN.items())
 def test_the_tier_of_a_file_follows_from_its_imports(file: str, expected: str) -> None:
     assert tiers.tier(tiers.TESTS / file) == expected

@@ -9,7 +9,6 @@ import pytest
 from evaluated import StartedWorker
 from kernelwright.inductor import NotConverted, candidate_text
 from kernelwright.model import Candidate, Generated, Status
-from kernelwright.worker.generate.convolution import text
 
 PROBLEM = """
 import torch.nn as nn
@@ -80,6 +79,8 @@ def test_a_stride_and_a_dilation_with_a_common_divisor_have_no_template(
 
 
 def test_what_concerns_a_side_is_written_once_for_each() -> None:
+    from kernelwright.worker.generate.convolution import text  # imports Inductor, which would delay every test run
+
     lines = [line.strip() for line in text("HW").splitlines()]
     assert [line for line in lines if line.startswith(("row_", "batch = "))] == [
         "row_H = row // (ROWS_W) % ROWS_H",
