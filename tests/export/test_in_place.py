@@ -4,9 +4,6 @@ the kernel may serve and by calls that it may not. Triton interprets."""
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +12,7 @@ import msgspec
 import pytest
 
 from exported import case, subject, tensor, win, write
+from forked import Programs
 from kernelwright.errors import RequestError
 from kernelwright.export.op import op_files
 from kernelwright.export.op_arguments import arguments_of
@@ -151,7 +149,7 @@ print(json.dumps(found))
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def found(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
     home = tmp_path_factory.mktemp("in_place")
     slots = {"shape": [5], "dtype": "int64"}
     sizes = {
@@ -164,11 +162,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         wins = {"schema_version": 1, "source": "stated", "device": "cpu", "cases": [sizes[one.package]]}
         (home / one.package / "wins.json").write_text(json.dumps(wins))
     (home / "program.py").write_text(PROGRAM)
-    ended = subprocess.run(
-        [sys.executable, "program.py"], cwd=home, text=True, capture_output=True, check=False, timeout=300,
-        env={**os.environ, "TRITON_INTERPRET": "1"},
-    )  # fmt: skip
-    assert ended.returncode == 0, ended.stderr + ended.stdout
+    ended = programs(home, home / "program.py", interpret=True)
+    assert ended.status == 0, ended.stderr + ended.stdout
     told: dict[str, Any] = msgspec.json.decode(ended.stdout.splitlines()[-1])
     return told
 

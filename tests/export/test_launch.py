@@ -7,15 +7,13 @@ it fails itself where a launch is not what Triton's own would have been.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from exported import softmax, write
+from forked import Programs
 from kernelwright.export.op import op_files
 
 pytest.importorskip("torch", reason="the package needs torch: pip install -e '.[worker]'")
@@ -23,13 +21,10 @@ pytest.importorskip("triton", reason="the kernel needs Triton: pip install -e '.
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def found(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
     folder = write(op_files(softmax()), tmp_path_factory.mktemp("launches"))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
-    environment.pop("TRITON_INTERPRET", None)
-    script = str(Path(__file__).with_name("launching.py"))
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+    done = programs(folder, Path(__file__).with_name("launching.py"))
+    assert done.status == 0, done.stderr[-3000:]
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 

@@ -1,18 +1,16 @@
 """The exported package, used as a program would use it, on the CPU: Triton interprets, `wins.json` is stated.
 
 What needs a GPU (CUDA graphs, inductor, times) is in tests/gpu. One process uses everything, the tests look at what it
-said; the programs of packages run in forks of another (`programs.py`).
+said. All programs run in forks of two others (`forked.py`).
 """
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ import pytest
 
 from exported import cross_entropy, linear, names_beside, softmax, win, write
 from fakes import ENVIRONMENT
+from forked import Programs
 from kernelwright.errors import RequestError
 from kernelwright.export.op import constants_of_model, op_files
 from kernelwright.export.op_arguments import RESERVED, arguments_of, arguments_text
@@ -31,43 +30,8 @@ pytest.importorskip("torch", reason="the package needs torch: pip install -e '.[
 pytest.importorskip("triton", reason="the kernel needs Triton: pip install -e '.[worker]'")
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How a program ended, and what it printed."""
-
-    status: int
-    stdout: str
-    stderr: str
-
-
-Program = Callable[..., Ended]
-
-
-def run(folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(folder), **more}
-    return subprocess.run([sys.executable, *words], capture_output=True, text=True, env=environment, check=False)
-
-
 def stated(*cases: dict[str, Any]) -> str:
     return json.dumps({"schema_version": 1, "device": "cpu", "cases": list(cases)})
-
-
-@pytest.fixture(scope="module")
-def program() -> Iterator[Program]:
-    """Runs `python -m MODULE` with the packages of a folder; see `programs.py`."""
-    helper = Path(__file__).with_name("programs.py")
-    with subprocess.Popen(
-        [sys.executable, helper], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        asked, answers = process.stdin, process.stdout
-
-        def run(folder: Path, module: str, **variables: str) -> Ended:
-            print(json.dumps({"folder": str(folder), "module": module, "variables": variables}), file=asked, flush=True)
-            return Ended(**json.loads(answers.readline()))
-
-        yield run
 
 
 FIGURES = ("kernel", "eager", "kernel_compiled", "compile")
@@ -86,7 +50,7 @@ def interpreter_fails() -> bool:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def found(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
     if interpreter_fails():
         pytest.skip("Triton's interpreter does not run with this NumPy: pip install 'triton>=3.7'")
     folder = tmp_path_factory.mktemp("exports")
@@ -104,8 +68,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     }
     case = win([[9, 20]], 10.0, 20.0, init=[20, 33], parameters=parameters)
     (folder / "fast_linear" / "wins.json").write_text(stated(case))
-    done = run(folder, str(Path(__file__).with_name("using.py")), TRITON_INTERPRET="1")
-    assert done.returncode == 0, done.stderr[-3000:]
+    done = programs(folder, Path(__file__).with_name("using.py"), interpret=True)
+    assert done.status == 0, done.stderr[-3000:]
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 
@@ -242,9 +206,9 @@ def test_parameters_are_the_modules_own_at_every_call(found: dict[str, Any]) -> 
 @pytest.mark.parametrize(
     "subject", [softmax(), linear(), linear("sequential_container"), cross_entropy()], ids=lambda one: one.name
 )
-def test_a_package_passes_its_own_checks_without_a_gpu(subject: Any, tmp_path: Path, program: Program) -> None:
+def test_a_package_passes_its_own_checks_without_a_gpu(subject: Any, tmp_path: Path, programs: Programs) -> None:
     write(op_files(subject), tmp_path)
-    done = program(tmp_path, f"{subject.package}.check")
+    done = programs(tmp_path, f"{subject.package}.check")
     assert done.status == 0, done.stdout + done.stderr
     assert done.stdout.count("ok ") == 4
     assert "left out: the checks of the kernel itself" in done.stdout
@@ -263,20 +227,20 @@ def test_a_readme_says_how_to_use_the_kernel_in_graphs() -> None:
     assert "`Module(features, hidden, graphs=True)`" in op_files(linear())["README.md"]
 
 
-def test_wrong_gradients_are_found_by_the_check(tmp_path: Path, program: Program) -> None:
+def test_wrong_gradients_are_found_by_the_check(tmp_path: Path, programs: Programs) -> None:
     files = op_files(softmax())
     files["fast_softmax/reference.py"] += (
         "\n\ndef backward(gradients, inputs, parameters, outputs):\n    return gradients\n"
     )
-    done = program(write(files, tmp_path), "fast_softmax.check")
+    done = programs(write(files, tmp_path), "fast_softmax.check")
     assert done.status == 1
     assert "FAILED  gradients are those of the reference" in done.stdout
 
 
-def test_a_stated_backward_is_what_the_operator_differentiates_by(tmp_path: Path, program: Program) -> None:
+def test_a_stated_backward_is_what_the_operator_differentiates_by(tmp_path: Path, programs: Programs) -> None:
     files = op_files(softmax())
     files["fast_softmax/reference.py"] += BACKWARD
-    done = program(write(files, tmp_path), "fast_softmax.check")
+    done = programs(write(files, tmp_path), "fast_softmax.check")
     assert done.status == 0, done.stdout + done.stderr
 
 
@@ -288,8 +252,8 @@ def backward(gradients, inputs, parameters, outputs):
 """
 
 
-def test_the_benchmark_says_that_it_needs_a_gpu(tmp_path: Path, program: Program) -> None:
-    done = program(write(op_files(softmax()), tmp_path), "fast_softmax.benchmark", CUDA_VISIBLE_DEVICES="")
+def test_the_benchmark_says_that_it_needs_a_gpu(tmp_path: Path, programs: Programs) -> None:
+    done = programs(write(op_files(softmax()), tmp_path), "fast_softmax.benchmark", CUDA_VISIBLE_DEVICES="")
     assert done.status == 2
     assert "no GPU here" in done.stderr
 
@@ -298,9 +262,8 @@ def test_what_is_written_is_clean_python(tmp_path: Path) -> None:
     pytest.importorskip("ruff", reason="ruff checks it: pip install -e '.[dev]'")
     for subject in (softmax(), linear()):
         write(op_files(subject), tmp_path)
-    done = run(
-        tmp_path, "-m", "ruff", "check", "--isolated", "--line-length", "120", "--select", "E,F,B", str(tmp_path)
-    )
+    ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--line-length", "120", "--select", "E,F,B"]
+    done = subprocess.run([*ruff, str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 

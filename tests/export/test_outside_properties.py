@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from exported import softmax, win, write
+from forked import Programs
 from kernelwright.export.exporters import EXPORTERS
 from kernelwright.export.op import op_files
 from kernelwright.export.subject import Subject
@@ -89,7 +87,7 @@ def dense_only() -> Subject:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bool]:
+def found(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, bool]:
     folder = tmp_path_factory.mktemp("dense_only")
     write(op_files(dense_only()), folder)
     wins = [win([[32, 32]], 10.0, 20.0), win([[32, 512]], 11.0, 40.0)]
@@ -98,11 +96,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bool]:
     )
     ((name, text),) = EXPORTERS["kernelbench"].files(dense_only()).items()
     (folder / name).write_text(text)
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(folder / name)], capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(folder), "TRITON_INTERPRET": "1"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
+    (folder / "program.py").write_text(PROGRAM)
+    done = programs(folder, folder / "program.py", str(folder / name), interpret=True)
+    assert done.status == 0, done.stderr[-3000:]
     answer: dict[str, bool] = json.loads(done.stdout)
     return answer
 
@@ -112,14 +108,12 @@ def test_outside_of_what_it_serves_every_export_gives_what_pytorch_gives(found: 
     assert len(found) == 22
 
 
-def test_the_kernel_itself_would_be_wrong_there(tmp_path: Path) -> None:
+def test_the_kernel_itself_would_be_wrong_there(tmp_path: Path, programs: Programs) -> None:
     (tmp_path / "kernel.py").write_text(DENSE_ONLY)
     program = "import torch, kernel\nx = torch.randn(32, 80)[:, 3:67]\n"
     program += "print(torch.allclose(kernel.kernel_function(x), torch.softmax(x, -1)))"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": str(tmp_path), "TRITON_INTERPRET": "1"},
-    )  # fmt: skip
+    (tmp_path / "program.py").write_text(program)
+    done = programs(tmp_path, tmp_path / "program.py", interpret=True)
     assert done.stdout.strip() == "False"
 
 

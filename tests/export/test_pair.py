@@ -1,15 +1,13 @@
 """Packages of a forward with its backward, used as a program would, on the CPU: Triton interprets, `wins.json` says
 what won.
 
-One process uses everything (`pairs.py`), the tests look at what it said. What needs a GPU is in tests/gpu.
+One process uses everything (`pairs.py`), the tests look at what it said; like the checks of packages, it is a fork of
+another (`forked.py`). What needs a GPU is in tests/gpu.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ import msgspec
 import pytest
 
 from exported import GALLERY, case, names_beside, subject, tensor, win, write
+from forked import Programs
 from kernelwright.errors import RequestError
 from kernelwright.export.kernelbench import kernelbench_files
 from kernelwright.export.op import op_files
@@ -80,7 +79,7 @@ def both(sizes: list[list[int]], forward: bool = True, training: bool = True, **
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def found(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
     home = tmp_path_factory.mktemp("pairs")
     loss = both([[5, 300]])
     loss["inputs"].append({"shape": [5], "dtype": "int64"})
@@ -96,11 +95,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         write(op_files(one), home)
         wins = {"schema_version": 1, "source": "stated", "device": "cpu", "cases": cases[one.name]}
         (home / one.package / "wins.json").write_text(json.dumps(wins))
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("pairs.py"))], capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(home), "TRITON_INTERPRET": "1"}, timeout=500,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-6000:]
+    done = programs(home, Path(__file__).with_name("pairs.py"), interpret=True)
+    assert done.status == 0, done.stderr[-6000:]
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 
@@ -196,13 +192,10 @@ def test_it_says_what_serves_calls_that_want_gradients(found: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("one", [swiglu(), add_rms_norm(), cross_entropy()], ids=lambda one: one.name)
-def test_a_package_passes_its_own_checks_without_a_gpu(one: Subject, tmp_path: Path) -> None:
+def test_a_package_passes_its_own_checks_without_a_gpu(one: Subject, tmp_path: Path, programs: Programs) -> None:
     write(op_files(one), tmp_path)
-    done = subprocess.run(
-        [sys.executable, "-m", f"{one.package}.check"], capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)}, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = programs(tmp_path, f"{one.package}.check")
+    assert done.status == 0, done.stdout + done.stderr
     assert done.stdout.count("ok ") == 4
 
 
