@@ -15,7 +15,7 @@ import pytest
 from evaluated import StartedWorker
 from kernelwright.evaluator.client import ProcessWorker
 from kernelwright.evaluator.launch import start_worker
-from kernelwright.report.plots import drawing
+from pictures import draw_only
 from tiers import alone, tier
 
 MEMORY = Path("/dev/shm")
@@ -95,15 +95,9 @@ def _new_state(_states: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.fixture(autouse=True)
 def _quick_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A picture is drawn and not rendered, which takes longest of all that the end of a run writes; except where
-    `pytest.mark.rendered` says that a test looks at it."""
-    if request.node.get_closest_marker("pure") and not request.node.get_closest_marker("rendered"):
-        monkeypatch.setattr(drawing, "inline_svg", svg_without_content)
-        monkeypatch.setattr(drawing, "png", lambda figure: b"\x89PNG\r\n\x1a\n")
-
-
-def svg_without_content(figure: object, name: str, title: str) -> str:
-    return f'<svg role="img" aria-label="{title}" class="plot" id="{name}-figure"></svg>'
+    """A picture is drawn and not rendered, except where `pytest.mark.rendered` says that a test looks at it."""
+    if not request.node.get_closest_marker("rendered"):
+        draw_only(monkeypatch.setattr)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -22,6 +22,7 @@ from kernelwright.cli.main import main
 from kernelwright.model import Proposal, Request
 from kernelwright.propose.protocol import Context
 from kernelwright.propose.table import PROPOSERS, Entry, NoOptions
+from pictures import draw_only
 
 PATIENCE_S = 300.0
 
@@ -39,5 +40,6 @@ if __name__ == "__main__":
             threading.Event().wait(None if seconds == inf else seconds)
         return step(request, context)
 
+    draw_only()
     PROPOSERS["builtin"] = Entry(NoOptions, lambda chosen, variables: FakeProposer(slow))
     main(Parts(start_worker=lambda target: closing(FakeWorker())))

@@ -15,6 +15,7 @@ from fakes import ENVIRONMENT, PROBLEM, FakeWorker
 from kernelwright.jobs.agent import AgentSession
 from kernelwright.mcp.server import server
 from kernelwright.model import Candidate, Evaluation
+from pictures import draw_only
 from started import starting
 
 
@@ -35,5 +36,6 @@ def worker(which: str) -> FakeWorker | None:
 
 
 if __name__ == "__main__":
+    draw_only()
     which = " ".join(sys.argv[1:])
     server(AgentSession(start_worker=starting(worker(which)), notify=lambda line: None)).run("stdio")

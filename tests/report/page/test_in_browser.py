@@ -18,6 +18,8 @@ from samples import passed, run_view, short_run
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+pytestmark = pytest.mark.rendered
+
 ROOT = Path(__file__).resolve().parents[3]
 # Trial 25 was written in reply to a prompt that showed trial 24; a tuning of it, 27, is the best.
 REAL_RUN = ROOT / "gallery" / "max_pool3d" / "runs" / "mailbox"
