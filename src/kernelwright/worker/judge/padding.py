@@ -36,6 +36,7 @@ def meets_zeros(instance: Instance, operators: frozenset[str]) -> bool:
     of `instance`. operators: names of those in forward."""
     if operators.isdisjoint(FACTORS):
         return False
-    with _Watch() as watch:
+    watch = _Watch()
+    with watch:
         outputs(instance)
     return watch.has_met
