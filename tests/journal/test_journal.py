@@ -284,6 +284,27 @@ def test_a_journal_that_cannot_be_folded_is_named_and_nothing_is_lost(tmp_path: 
     assert not (tmp_path / "journal.db-wal").exists()
 
 
+def test_closing_waits_for_a_reader_that_ends_and_not_for_one_that_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "READERS_S", 30.0)
+    journal = Journal.create(tmp_path, run_info())
+    reader = Journal.open(tmp_path)
+    assert reader.events() == []
+    threading.Timer(0.2, reader.close).start()
+    journal.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["journal.db", "journal.lock"]
+
+    monkeypatch.setattr(database, "READERS_S", 0.1)
+    journal = Journal.open(tmp_path, writable=True)
+    with Journal.open(tmp_path) as reader:
+        journal.append_started(Budget(trials=1))
+        journal.close()
+        assert len(reader.events()) == 1
+    with Journal.open(tmp_path) as again:
+        assert len(again.events()) == 1
+
+
 def test_an_error_of_a_case_may_be_as_large_as_the_values_that_were_drawn(tmp_path: Path) -> None:
     """A draw with values of 2**100 has errors of 2**81 that its tolerance allows; no other figure is so large."""
     case = CaseResult(case="small", status=Status.PASSED, max_abs_error=2.0**81, max_rel_error=1e-6)

@@ -42,6 +42,9 @@ MOST_BYTES = 8 * 2**30
 READING_S = 60.0
 """Time limit of one reading statement. Five thousand trials take less than a second."""
 
+READERS_S = 2.0
+"""How long closing waits for readers to end. A live view has the journal open for a moment only."""
+
 LOOK_EVERY = 100_000
 """Number of SQLite VM instructions between two checks of the time limit: about a millisecond."""
 
@@ -144,17 +147,16 @@ def close(connection: sqlite3.Connection, path: Path, written: bool) -> None:
     """Close the connection. written: first merge the log, so that one self-contained file is left, readable also from a
     read-only folder.
 
-    An open reader prevents leaving WAL mode; the checkpoint then still moves everything into the database.
+    An open reader prevents leaving WAL mode; the checkpoint then still moves everything into the database, and beside
+    it stay an empty log and its index.
     """
     try:
         if written:
             connection.execute("PRAGMA busy_timeout=1000")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            try:
-                connection.execute("PRAGMA journal_mode=DELETE")
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error):
-                    raise
+            end_s = time.monotonic() + READERS_S
+            while not _left_wal_mode(connection) and time.monotonic() < end_s:
+                time.sleep(0.02)
     except sqlite3.Error as error:
         # Every event was committed before, and the log stays next to the database.
         raise RunFolderError(
@@ -163,6 +165,17 @@ def close(connection: sqlite3.Connection, path: Path, written: bool) -> None:
         ) from error
     finally:
         connection.close()
+
+
+def _left_wal_mode(connection: sqlite3.Connection) -> bool:
+    """Leave WAL mode, unless a reader has the database open now: SQLite does not wait for it."""
+    try:
+        connection.execute("PRAGMA journal_mode=DELETE")
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error):
+            raise
+        return False
+    return True
 
 
 def lock(folder: Path) -> int:
