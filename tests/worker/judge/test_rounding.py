@@ -112,16 +112,38 @@ class Product(torch.nn.Module):
     lambda x, w: torch.addmm(torch.zeros(1, dtype=x.dtype), x.view(1, 3), w.view(3, 1)),
     lambda x, w: torch.mv(x.view(1, 3), w),
     torch.dot,
+    torch.vdot,
+    lambda x, w: torch.addmm(torch.zeros(1, dtype=x.dtype), x.view(1, 3), 1e-3 * w.view(3, 1), alpha=1e3),
+    lambda x, w: torch.addbmm(torch.zeros(1, dtype=x.dtype), x.view(3, 1, 1), w.view(3, 1, 1)),
+    lambda x, w: F.bilinear(x.view(1, 3), torch.ones(1, 1, dtype=x.dtype), w.view(1, 3, 1)),
     lambda x, w: F.conv1d(x.view(1, 1, 3), w.view(1, 1, 3), torch.zeros(1, dtype=x.dtype)),
     lambda x, w: F.conv2d(x.view(1, 3, 1, 1), w.view(1, 3, 1, 1)),
     lambda x, w: F.conv_transpose1d(x.view(1, 3, 1), w.view(3, 1, 1)),
-], ids=["mm", "addmm", "mv", "dot", "conv1d", "conv2d", "conv_transpose1d"])  # fmt: skip
+    lambda x, w: torch.ops.aten.convolution_backward(
+        x.view(1, 3, 1), x.new_zeros(1, 1, 1), w.view(3, 1, 1), [0], [1], [0], [1], False, [0], 1, [True, False, False]
+    )[0],
+], ids=["mm", "addmm", "mv", "dot", "vdot", "addmm with alpha", "addbmm", "bilinear", "conv1d", "conv2d",
+        "conv_transpose1d", "convolution_backward"])  # fmt: skip
 def test_a_sum_that_cancels_moves_by_the_rounding_of_its_terms(of: Callable[[Tensor, Tensor], Tensor]) -> None:
     """Terms of 1e6 and a total of 1/9: a kernel that sums in another order is off by a sixteenth."""
     x, w = torch.tensor([math.pi * 1e6, 1 / 3, -math.pi * 1e6]), torch.full((3,), 1 / 3)
     instance = Instance(Product(of), (x, w), (), ("x", "w"), (), Path("products.py"))
     moved = [abs(float(rounding.roughly(instance, torch.float32, seed)[0].sum()) - 1 / 9) for seed in range(20)]
     assert 1 / 8 < max(moved) < 1 / 2
+
+
+def test_what_is_added_to_a_product_is_no_partial_sum() -> None:
+    """The addend of 1e6 / 3 is rounded once, when it is read, and the product of 3 hardly."""
+    x, w = torch.full((3,), 3.0), torch.full((3,), 1 / 3)
+    added = -1e6 / 3
+
+    def of(x: Tensor, w: Tensor) -> Tensor:
+        return torch.addmm(torch.full((1,), added, dtype=x.dtype), x.view(1, 3), w.view(3, 1))
+
+    instance = Instance(Product(of), (x, w), (), ("x", "w"), (), Path("products.py"))
+    exact = 3.0 * float(w.double().sum()) + added
+    moved = [abs(float(rounding.roughly(instance, torch.float32, seed)[0]) - exact) for seed in range(20)]
+    assert max(moved) < 1.01 * 1e6 / 3 * torch.finfo(torch.float32).eps
 
 
 def test_partial_sums_in_half_precision_are_kept_in_float32() -> None:

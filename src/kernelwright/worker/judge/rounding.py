@@ -175,10 +175,9 @@ class _Rough(TorchDispatchMode):
         if name == "mean" and made.dtype == torch.float64 and made.numel():
             return self._divided(made, args[0].numel() / made.numel(), made == made.round(), self._part(made).sign())
         if name in FACTORS:
-            one, other = (args[at] for at in FACTORS[name])
-            return self._summed(made, lambda: one.abs() @ other.abs())
-        if name == "convolution":
-            return self._summed(made, lambda: func(args[0].abs(), args[1].abs(), None, *args[3:]))
+            sizes = [one if not isinstance(one, Tensor) else one.abs() if at in FACTORS[name] else torch.zeros_like(one)
+                     for at, one in enumerate(args)]  # fmt: skip
+            return self._summed(made, lambda: func(*sizes, **kwargs))
         return made
 
     def _divided(self, made: Tensor, divisor: Tensor | float, is_sure: Tensor, part: Tensor) -> Tensor:
@@ -220,12 +219,18 @@ class _Rough(TorchDispatchMode):
         other, self.shifted[number] = self.shifted[number], x
         return other if other.shape == x.shape else x
 
-    def _summed(self, made: Tensor, of_sizes: Callable[[], Tensor]) -> Tensor:
-        """A product with the rounding error of its partial sums, which may be larger than their total. Kernels for half
-        precision keep them in float32. of_sizes: gives the same product of absolute values."""
-        if made.dtype != torch.float64:
-            return made
-        return torch.where(self._is_exact(made), made, made + self.composed_eps * self._part(made) * of_sizes())
+    def _summed(self, made: Any, of_sizes: Callable[[], Any]) -> Any:
+        """A product (or several, or None for one that was not asked for) with the rounding error of its partial sums,
+        which may be larger than their total. Kernels for half precision keep them in float32. of_sizes: gives the same
+        product of absolute values."""
+
+        def moved(one: Tensor | None, size: Tensor | None) -> Tensor | None:
+            if one is None or size is None or one.dtype != torch.float64:
+                return one
+            return torch.where(self._is_exact(one), one, one + self.composed_eps * self._part(one) * size)
+
+        is_wide = any(isinstance(one, Tensor) and one.dtype == torch.float64 for one in tree_leaves(made))
+        return tree_map(moved, made, of_sizes()) if is_wide else made
 
     def _read(self, value: Any) -> Any:
         if not isinstance(value, Tensor) or value.dtype != torch.float64:
@@ -302,9 +307,13 @@ DIVISIONS = frozenset({"div", "reciprocal"})
 """Operators whose result an honest kernel may round even where it is exact: x * (1 / y) need not be x / y, and Triton's
 own division is off by up to two units on a GPU."""
 
-FACTORS = {"mm": (0, 1), "bmm": (0, 1), "mv": (0, 1), "dot": (0, 1),
-           "addmm": (1, 2), "baddbmm": (1, 2), "addmv": (1, 2)}  # fmt: skip
-"""The positions of the factors of a matrix product among an operator's arguments."""
+FACTORS = {
+    **dict.fromkeys(("mm", "bmm", "mv", "dot", "vdot", "convolution"), (0, 1)),
+    **dict.fromkeys(("addmm", "baddbmm", "addbmm", "addmv"), (1, 2)),
+    **dict.fromkeys(("_trilinear", "convolution_backward"), (0, 1, 2)),
+}
+"""The positions of a product's factors among an operator's arguments. The other tensors are added. `F.bilinear` calls
+`_trilinear`."""
 
 COMPOSED = frozenset({"softplus", "log1p", "expm1", "tanh"})
 """Functions that Triton does not have and that honest kernels compose of exp and log: log(1 + exp(x)), exp(x) - 1,

@@ -17,12 +17,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from kernelwright.worker.judge import rounding
 from kernelwright.worker.reference.instance import Instance, cast, outputs
 
-FACTORS = {
-    **rounding.FACTORS, "mv": (0, 1), "addmv": (1, 2), "dot": (0, 1),
-    "convolution": (0, 1), "convolution_backward": (0, 1, 2),
-}  # fmt: skip
-"""The positions of a product's factors among an operator's arguments. A bias is added in float32."""
-
 DROPPED_BITS = 13
 """float32 has 23 bits of mantissa, TF32 has 10."""
 
@@ -33,7 +27,7 @@ have 2.5 times the largest and 1.25 times the rms error; an output rounded to 7 
 
 class _CuttingOff(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        positions = FACTORS.get(func._schema.name.partition("::")[2], ())
+        positions = rounding.FACTORS.get(func._schema.name.partition("::")[2], ())
         args = tuple(cut_off(one) if number in positions else one for number, one in enumerate(args))
         return func(*args, **(kwargs or {}))
 
