@@ -113,7 +113,7 @@ class Product(torch.nn.Module):
     lambda x, w: torch.mv(x.view(1, 3), w),
     torch.dot,
     torch.vdot,
-    lambda x, w: torch.addmm(torch.zeros(1, dtype=x.dtype), x.view(1, 3), 1e-3 * w.view(3, 1), alpha=1e3),
+    lambda x, w: 1024 * torch.addmm(torch.zeros(1, dtype=x.dtype), x.view(1, 3), w.view(3, 1), alpha=1 / 1024),
     lambda x, w: torch.addbmm(torch.zeros(1, dtype=x.dtype), x.view(3, 1, 1), w.view(3, 1, 1)),
     lambda x, w: F.bilinear(x.view(1, 3), torch.ones(1, 1, dtype=x.dtype), w.view(1, 3, 1)),
     lambda x, w: F.conv1d(x.view(1, 1, 3), w.view(1, 1, 3), torch.zeros(1, dtype=x.dtype)),
