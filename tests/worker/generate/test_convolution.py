@@ -39,7 +39,7 @@ LAYERS = {
         {"large": 4000, "sizes": "batch, 6, side", "small": 31, "odd": 44},
     ),
     "two sides": (
-        "nn.ConvTranspose2d(3, 4, (3, 2), stride=(2, 1))",
+        "nn.ConvTranspose2d(3, 4, (3, 2), stride=(2, 3), padding=(1, 0), output_padding=(0, 1))",
         {"large": 64, "sizes": "batch, 3, side, 3 * side", "small": 6, "odd": 5},
     ),
     "three sides": (
@@ -76,6 +76,16 @@ def test_a_stride_and_a_dilation_with_a_common_divisor_have_no_template(
     with pytest.raises(NotConverted, match=r"it calls aten\.convolution"):
         candidate_text(found, "none")
     assert "torch.convolution(" in candidate_text(found, "any")
+
+
+def test_float64_is_left_to_the_library(shared_worker: StartedWorker, tmp_path: Path) -> None:
+    layers = "nn.Conv1d(4, 6, 3).double()"
+    found = generated(
+        shared_worker, tmp_path / "wide.py", layers,
+        dict(LAYERS["one side"][1], sizes="batch, 4, side, dtype=torch.float64"),
+    )  # fmt: skip
+    with pytest.raises(NotConverted, match=r"it calls aten\.convolution"):
+        candidate_text(found, "none")
 
 
 def test_what_concerns_a_side_is_written_once_for_each() -> None:

@@ -26,6 +26,9 @@ def get_init_inputs():
     return []
 """
 
+PLAIN = "[0], [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [True, False, False]"
+"""The arguments of a padded convolution's gradients, of which only the input's is asked for."""
+
 SPECIAL = values.DISTRIBUTIONS.index(values.SPECIAL)
 
 
@@ -49,14 +52,16 @@ def drawn(folder: Path, expression: str, in_group: int = 4) -> dict[bool, set[st
         ("F.conv2d(x, weight, padding=1)", 4),
         ("F.relu(F.conv2d(x, weight, padding=1, groups=4))", 1),
         ("F.conv_transpose2d(x, weight)", 4),
+        (f"torch.ops.aten.convolution_backward(x, torch.ones_like(x), weight, {PLAIN})[0]", 4),
     ],
-    ids=["padded", "depthwise", "transposed"],
+    ids=["padded", "depthwise", "transposed", "gradient of the input"],
 )
 def test_the_weight_has_none_where_padding_may_be_multiplied_or_left_out(
     expression: str, in_group: int, tmp_path: Path
 ) -> None:
     found = drawn(tmp_path, expression, in_group)
-    assert found == {False: {values.SPECIAL}, True: {values.FINITE_SPECIAL}}
+    in_input = values.FINITE_SPECIAL if "backward" in expression else values.SPECIAL  # it is the gradient there
+    assert found == {False: {in_input}, True: {values.FINITE_SPECIAL}}
 
 
 def test_without_padding_the_weight_has_some(tmp_path: Path) -> None:

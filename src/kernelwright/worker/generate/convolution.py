@@ -27,6 +27,9 @@ CONVOLUTION = aten.convolution.default
 OWN = lowerings[CONVOLUTION]
 """Inductor's lowering."""
 
+DTYPES = frozenset((torch.float16, torch.bfloat16, torch.float32))
+"""Dtypes that the template adds up in float32."""
+
 SIDES = "DHW"
 """Names of the sides after batch and channels; a tensor with fewer has the last ones."""
 
@@ -156,13 +159,13 @@ def convolution(
     transposed: bool, output_padding: Sequence[int], groups: int,
 ) -> Any:  # fmt: skip
     """The lowering of `aten.convolution` to a template; the operators that follow add a bias. Inductor's own lowering
-    where there is no template: for inputs without a batch, and for transposed convolutions whose stride and dilation
-    have a common divisor."""
+    where there is no template: for dtypes that are not added up in float32, and for transposed
+    convolutions whose stride and dilation have a common divisor."""
     window, count = _ints(weight.get_size()[2:]), len(weight.get_size()) - 2
     given = [window, *((*one, *one[-1:] * (count - len(one))) for one in
                        map(_ints, (stride, padding, dilation, output_padding)))]  # fmt: skip
     has_template = not transposed or all(math.gcd(step, by) == 1 for _, step, _, by, _ in zip(*given, strict=True))
-    if len(x.get_size()) != count + 2 or not has_template:
+    if x.get_dtype() not in DTYPES or not has_template:
         return OWN(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     read = _read_transposed if transposed else _read
     sides = [read(*one) for one in zip(*given, strict=True)]
