@@ -70,7 +70,7 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
 
 def _converted(generated: Generated, captures: Sequence[Capture], way: int | None = None) -> list[_Made]:
     """A candidate for each code structure that several captures share, the one that serves the most sizes first.
-    way: which of `ways` the products of templates are split; None: exact products."""
+    way: index of a way in `ways(template)` to split products; None: exact products."""
     modules = [read_module(one.text) for one in captures]
     alike: dict[str, list[int]] = {}
     for number, module in enumerate(modules):

@@ -89,9 +89,9 @@ def read_template(main: ast.FunctionDef) -> Template:
 
 
 def _without_remainders(main: ast.FunctionDef) -> None:
-    """Replaces the remainder of an output's offset by the strides of the last sides by their terms: dividing every
-    element of a tile cost 4 % of a convolution with one activation (H100). An output is contiguous, so the terms of
-    smaller strides are less than each stride."""
+    """Writes `xindex % stride` as the sum of those terms of xindex that have smaller strides: dividing every element of
+    a tile cost 4 % of a convolution with one activation (H100). An output is contiguous, so that sum is less than the
+    stride."""
     terms: list[tuple[int, ast.expr]] = []
     for statement in main.body:
         match statement:

@@ -1,4 +1,4 @@
-"""Convolutions become kernels of their own, whatever their window, stride, padding, dilation, groups and direction."""
+"""Convolutions become Triton kernels, whatever their window, stride, padding, dilation, groups and direction."""
 
 from __future__ import annotations
 

@@ -135,12 +135,14 @@ TEMPLATES = {
 
 class Side(NamedTuple):
     """How an output reads the input along one side. kernel: elements of the window; padding: before the input.
+    may_leave: whether a window may reach beyond the input.
 
-    may_leave: whether a window may reach beyond the input. The other numbers are of transposed convolutions with a
-    stride, which has that many `phases`. The outputs of one phase read every `phases`-th element of the whole window,
-    from element `rest` on, and `kernel` counts these. shift: the phase of rest 0. before: `phases` times the first
-    input that output 0 of phase 0 reads, for rest 0. last: number of phases whose last element is within the window; 0:
-    all.
+    The other numbers are of transposed convolutions with a stride, where output o reads input i with element k of the
+    window if o + padding = stride * i + dilation * k. The elements with k % stride = `rest` serve the outputs with
+    o % stride = `phase`; there are stride `phases` of both, and `kernel` counts the elements of one. shift: the phase
+    of rest 0. before: padding - (kernel - 1) * dilation * stride; output `phase` begins at input (phase - rest *
+    dilation + before) / stride, which has no remainder. last: number of rests whose last element is within the window;
+    0: all.
     """
 
     kernel: int
