@@ -26,7 +26,7 @@ def get_init_inputs():
     return []
 """
 
-PLAIN = "[0], [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [True, False, False]"
+GRADIENT = "[0], [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [True, False, False]"
 """The arguments of a padded convolution's gradients, of which only the input's is asked for."""
 
 SPECIAL = values.DISTRIBUTIONS.index(values.SPECIAL)
@@ -52,7 +52,7 @@ def drawn(folder: Path, expression: str, in_group: int = 4) -> dict[bool, set[st
         ("F.conv2d(x, weight, padding=1)", 4),
         ("F.relu(F.conv2d(x, weight, padding=1, groups=4))", 1),
         ("F.conv_transpose2d(x, weight)", 4),
-        (f"torch.ops.aten.convolution_backward(x, torch.ones_like(x), weight, {PLAIN})[0]", 4),
+        (f"torch.ops.aten.convolution_backward(x, torch.ones_like(x), weight, {GRADIENT})[0]", 4),
     ],
     ids=["padded", "depthwise", "transposed", "gradient of the input"],
 )

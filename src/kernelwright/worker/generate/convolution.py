@@ -161,8 +161,8 @@ def convolution(
     transposed: bool, output_padding: Sequence[int], groups: int,
 ) -> Any:  # fmt: skip
     """The lowering of `aten.convolution` to a template; the operators that follow add a bias. Inductor's own lowering
-    where there is no template: for dtypes that are not added up in float32, and for transposed
-    convolutions whose stride and dilation have a common divisor."""
+    where there is no template: for dtypes that are not in `DTYPES`, and for transposed convolutions whose stride and
+    dilation have a common divisor."""
     window, count = _ints(weight.get_size()[2:]), len(weight.get_size()) - 2
     given = [window, *((*one, *one[-1:] * (count - len(one))) for one in
                        map(_ints, (stride, padding, dilation, output_padding)))]  # fmt: skip

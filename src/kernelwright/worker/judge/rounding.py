@@ -224,12 +224,12 @@ class _Rough(TorchDispatchMode):
         which may be larger than their total. Kernels for half precision keep them in float32. of_sizes: gives the same
         product of absolute values."""
 
-        def moved(one: Tensor | None, size: Tensor | None) -> Tensor | None:
-            if one is None or size is None or one.dtype != torch.float64:
-                return one
+        def moved(one: Tensor | None, size: Tensor) -> Tensor | None:
+            if one is None:
+                return None
             return torch.where(self._is_exact(one), one, one + self.composed_eps * self._part(one) * size)
 
-        is_wide = any(isinstance(one, Tensor) and one.dtype == torch.float64 for one in tree_leaves(made))
+        is_wide = all(one is None or one.dtype == torch.float64 for one in tree_leaves(made))
         return tree_map(moved, made, of_sizes()) if is_wide else made
 
     def _read(self, value: Any) -> Any:
