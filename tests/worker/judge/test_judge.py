@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import math
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -13,7 +15,7 @@ import torch
 from kernelwright import codec
 from kernelwright.errors import ProblemError
 from kernelwright.model import CaseResult, Status, TensorSpec
-from kernelwright.worker.judge import draws, tolerance
+from kernelwright.worker.judge import answer, draws, tolerance
 from kernelwright.worker.judge.draws import ALWAYS, OTHERS
 from kernelwright.worker.judge.judge import POISONS, Judge
 from kernelwright.worker.plan.arena import attach, window
@@ -334,6 +336,40 @@ def test_what_is_kept_stays_within_its_share_of_memory(tmp_path: Path, monkeypat
         made.answer("c", draw)
     assert len(made.draws.kept.answers) <= 2
     assert ("c", 5) in made.draws.kept.answers
+
+
+def test_where_not_all_answers_fit_some_serve_every_candidate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = judge(tmp_path)
+    monkeypatch.setattr("kernelwright.worker.judge.kept.ON_CPU_BYTES", 3 * made.answer("c", 0).nbytes)
+    counted = Mock(side_effect=made.draws._made)
+    monkeypatch.setattr(made.draws, "_made", counted)
+
+    def made_for(*order: int) -> int:
+        before = counted.call_count
+        for draw in order:
+            assert made.answer("c", draw) is made.answer("c", draw), "checked on the answer that filled the arena"
+        return counted.call_count - before
+
+    candidate = (0, 3, 1, 4, 2)
+    made_for(*candidate)
+    assert [made_for(*candidate) for _ in range(4)] == [3, 3, 3, 3]
+    assert made_for(5) == 1, "of a confirmation"
+    assert sum(made_for(*candidate) for _ in range(4)) <= 13
+
+
+def test_errors_of_the_framework_are_measured_once_for_each_draw(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = judge(tmp_path)
+    monkeypatch.setattr("kernelwright.worker.judge.kept.ON_CPU_BYTES", 0)
+    monkeypatch.setattr(made.draws, "is_affordable", lambda case: False)
+    measured = Mock(side_effect=answer.own_errors)
+    monkeypatch.setattr(answer, "own_errors", measured)
+    errors = made.answer("c", 1).own
+    gc.collect()
+    assert measured.call_count == 1
+    assert made.answer("c", 1).own == errors
+    assert measured.call_count == 1
 
 
 def test_tolerances_are_known_without_what_they_were_found_on(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def answered(
         return instance
 
     if known is not None:
-        return replace(judged(drawn(known[0]), known[0]), own=known[1])
+        return judged(drawn(known[0]), *known)
 
     def measured(answer: Answer) -> Answer:
         return with_sensitivity(answer, seed, floors) if sensitive else with_scales_moved(answer, seed)
@@ -159,22 +159,17 @@ def draws_random(operator: str) -> bool:
     return any(torch.Tag.nondeterministic_seeded in getattr(packet, one).tags for one in overloads)
 
 
-def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
-    """Expected outputs in float64 and the framework's own error in the instance's dtype.
+def judged(
+    instance: Instance, distribution: str = values.AS_GIVEN, known: list[tolerance.Errors] | None = None
+) -> Answer:
+    """Expected outputs in float64 and the framework's own error in the instance's dtype. known: that error, where the
+    same draw was made before.
 
     Float64 first: of a large case it takes most memory, and nothing else is held yet.
     """
     exact = outputs(cast(instance, "float64"))
     produced = as_before(instance, exact, framework_outputs(instance))
-    lenient = distribution != values.AS_GIVEN
-    own = [tolerance.errors(p, e, lenient) for p, e in zip(produced, exact, strict=True)]
-    widest = [p.dtype in tolerance.WIDEST for p in produced]
-    if any(widest):
-        coarse = in_float32(instance, exact, lenient) or own
-        own = [_narrowed(o, c) if w else o for o, c, w in zip(own, coarse, widest, strict=True)]
-    if tf32.is_used(instance):
-        found = (tolerance.errors(r, e, lenient) for r, e in zip(tf32.outputs_with_tf32(instance), exact, strict=True))
-        own = [with_tf32(o, f) if p.dtype == torch.float32 else o for o, f, p in zip(own, found, produced, strict=True)]
+    own = own_errors(instance, produced, exact, distribution != values.AS_GIVEN) if known is None else known
     halves = (torch.float16, torch.bfloat16)
     expected = [e.float() if p.dtype in halves and e.is_floating_point() else e
                 for p, e in zip(produced, exact, strict=True)]  # fmt: skip
@@ -199,6 +194,21 @@ def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
         sensitive=[None] * len(produced), floors=[], units=[], left_alone=left_alone,
         choices=chosen, overflows=any(one is not None and one.overflows for one in in_float8),
     )  # fmt: skip
+
+
+def own_errors(
+    instance: Instance, produced: tuple[torch.Tensor, ...], exact: tuple[torch.Tensor, ...], lenient: bool
+) -> list[tolerance.Errors]:
+    """The framework's own error of each output. lenient: as in `tolerance.errors`."""
+    own = [tolerance.errors(p, e, lenient) for p, e in zip(produced, exact, strict=True)]
+    widest = [p.dtype in tolerance.WIDEST for p in produced]
+    if any(widest):
+        coarse = in_float32(instance, exact, lenient) or own
+        own = [_narrowed(o, c) if w else o for o, c, w in zip(own, coarse, widest, strict=True)]
+    if tf32.is_used(instance):
+        found = (tolerance.errors(r, e, lenient) for r, e in zip(tf32.outputs_with_tf32(instance), exact, strict=True))
+        own = [with_tf32(o, f) if p.dtype == torch.float32 else o for o, f, p in zip(own, found, produced, strict=True)]
+    return own
 
 
 def with_tf32(own: tolerance.Errors, other: tolerance.Errors) -> tolerance.Errors:

@@ -39,7 +39,7 @@ def compared(draws: Draws, case: str, draw: int, output: int, actual: torch.Tens
         actual = choice.settled(actual, expected)
 
     def errors(made: torch.Tensor) -> tuple[tolerance.Errors, str]:
-        found = tolerance.errors(made, expected, not answer.as_given, answer.rounded[output]).against(limit.scale)
+        found = tolerance.errors(made, expected, not answer.as_given, answer.rounded[output], limit.scale)
         return found, tolerance.verdict(found, limit)
 
     found, why = errors(actual)

@@ -103,8 +103,9 @@ class Allowed:
 
 
 def errors(
-    actual: torch.Tensor, expected: torch.Tensor, lenient: bool = False, also: Sequence[torch.Tensor] = ()
-) -> Errors:
+    actual: torch.Tensor, expected: torch.Tensor, lenient: bool = False, also: Sequence[torch.Tensor] = (),
+    scale: Scale | None = None,
+) -> Errors:  # fmt: skip
     """Compare `actual` to `expected` (higher precision, same shape), element by element.
 
     lenient: the inputs hold NaN or infinities on purpose. Then any value passes where NaN is expected (maxima that drop
@@ -114,60 +115,83 @@ def errors(
     pass. On any inputs, infinity passes where the expected number is larger than `actual`'s dtype holds.
     also: for whole numbers, other right results besides `expected`, element by element; for float8, the least and the
     largest right value.
+    scale: the scale of the result; None: that of `expected`, for which it is read twice more.
     """
     if actual.is_complex() and expected.is_complex():  # real and imaginary parts are compared separately
         actual, expected = torch.view_as_real(actual.resolve_conj()), torch.view_as_real(expected.resolve_conj())
     a, e = actual.reshape(-1), expected.reshape(-1)
+    others = [other.reshape(-1) for other in also]
+    within = is_float8(actual.dtype)
     a = a.to(e.dtype) if is_float8(a.dtype) else a  # PyTorch compares no float8
-    scale, total, count, max_abs, worst, special = 0.0, 0.0, 0, 0.0, "", False
+    largest, total, count, max_abs, worst, special = 0.0, 0.0, 0, 0.0, "", False
     squares, finites = 0.0, 0
     for start in range(0, a.numel(), CHUNK):
-        got, wanted = a[start : start + CHUNK], e[start : start + CHUNK]
-        right = [other.reshape(-1)[start : start + CHUNK] for other in also]
-        if right and is_float8(actual.dtype):
-            low, high = right
-            wanted = torch.where((got >= low) & (got <= high), got, wanted)
-        else:
-            for other in right:
-                wanted = torch.where(got == other, got, wanted)
-        x, y = got.double(), wanted.double()
-        difference = (x - y).abs()
-        if math.isfinite(float(difference.max())):  # then all values are finite
-            finites += x.numel()
-        else:
-            finite = torch.isfinite(y)
-            agreed = (x == y) | (y.isnan() | x.isnan() if lenient else x.isnan() & y.isnan())
-            bounded = torch.isfinite(x)
-            if a.is_floating_point():
-                largest_finite = torch.finfo(a.dtype).max * (NEARLY_INFINITE if lenient else 1.0)
-                bounded |= x.isinf() & (x.sign() == y.sign()) & (y.abs() > largest_finite)
-            same = torch.where(finite, bounded, agreed)
-            finites += int(finite.sum())
-            if not special and not bool(same.all()):
-                special = True
-                at = int((~same).nonzero()[0])
-                worst = describe(actual, start + at, float(x[at]), float(y[at]))
-            difference = torch.where(finite & torch.isfinite(x), difference, 0.0)
-            y = torch.where(finite, y, 0.0)
-        if not (a.is_floating_point() or e.is_floating_point()):  # beyond 2**53, neighbours are equal in float64
-            difference = torch.where(got != wanted, difference.clamp(min=1.0), 0.0)
-        scale = max(scale, float(torch.linalg.vector_norm(y, math.inf)))
-        total += sum_of_squares(y)
+        piece = slice(start, start + CHUNK)
+        got = a[piece]
+        wanted = _nearest(got, e[piece], [other[piece] for other in others], within)
+        difference, finite, right = _apart(got, wanted), None, None
+        furthest = _largest(difference)
+        if not math.isfinite(furthest):
+            finite, right = torch.isfinite(wanted), _right_beyond(got, wanted, lenient)
+            difference = torch.where(finite & torch.isfinite(got), difference, 0.0)
+            furthest = _largest(difference)
+        if right is not None and not special and not bool(right.all()):
+            special = True
+            at = int((~right).nonzero()[0])
+            worst = describe(actual, start + at, float(got[at]), float(wanted[at]))
+        if scale is None:
+            sizes = wanted.double() if finite is None else torch.where(finite, wanted.double(), 0.0)
+            largest, total = max(largest, _largest(sizes)), total + sum_of_squares(sizes)
+        finites += got.numel() if finite is None else int(finite.sum())
         squares += sum_of_squares(difference)
-        count += x.numel()
-        largest = float(difference.max())
-        if largest > max_abs:
-            max_abs = largest
+        count += got.numel()
+        if furthest > max_abs:
+            max_abs = furthest
             if not special:
-                at = int(difference.argmax())
-                worst = describe(actual, start + at, float(x[at]), float(y[at]))
-                others = {float(other.reshape(-1)[start + at]) for other in also} - {float(y[at])}
-                worst += "".join(f" or {other:.6g}" for other in sorted(others))
+                at = int(difference.abs().argmax())
+                worst = describe(actual, start + at, float(got[at]), float(wanted[at]))
+                rest = {float(other[start + at]) for other in others} - {float(wanted[at])}
+                worst += "".join(f" or {other:.6g}" for other in sorted(rest))
     elements = max(count, 1)
     return Errors(
-        max_abs=max_abs, rms_abs=math.sqrt(squares / elements), scale=Scale(scale, math.sqrt(total / elements)),
-        worst=worst, special=special, finite=finites / count if count else 1.0,
+        max_abs=max_abs, rms_abs=math.sqrt(squares / elements), worst=worst, special=special,
+        scale=scale or Scale(largest, math.sqrt(total / elements)), finite=finites / count if count else 1.0,
     )  # fmt: skip
+
+
+def _nearest(got: torch.Tensor, wanted: torch.Tensor, others: Sequence[torch.Tensor], within: bool) -> torch.Tensor:
+    """What `got` is compared with: `got` itself where it is one of `others`; within: where it is between these two."""
+    if others and within:
+        low, high = others
+        return torch.where((got >= low) & (got <= high), got, wanted)
+    for other in others:
+        wanted = torch.where(got == other, got, wanted)
+    return wanted
+
+
+def _apart(got: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    """`got` - `wanted` in float64. Whole numbers that differ are at least 1 apart: beyond 2**53, neighbours are equal
+    there."""
+    x = got if got.is_floating_point() and wanted.dtype == torch.float64 else got.double()
+    difference = torch.sub(x, wanted if wanted.is_floating_point() else wanted.double())
+    if got.is_floating_point() or wanted.is_floating_point():
+        return difference
+    return torch.where(got != wanted, difference.abs().clamp(min=1.0), 0.0)
+
+
+def _right_beyond(got: torch.Tensor, wanted: torch.Tensor, lenient: bool) -> torch.Tensor:
+    """Whether elements are right as far as NaN and infinity go, see `errors`."""
+    agreed = (got == wanted) | (wanted.isnan() | got.isnan() if lenient else got.isnan() & wanted.isnan())
+    bounded = torch.isfinite(got)
+    if got.is_floating_point():
+        largest_finite = torch.finfo(got.dtype).max * (NEARLY_INFINITE if lenient else 1.0)
+        bounded |= got.isinf() & (got.sign() == wanted.sign()) & (wanted.abs() > largest_finite)
+    return torch.where(torch.isfinite(wanted), bounded, agreed)
+
+
+def _largest(value: torch.Tensor) -> float:
+    """The largest absolute value; NaN where there is one."""
+    return float(torch.linalg.vector_norm(value, math.inf))
 
 
 def sum_of_squares(value: torch.Tensor) -> float:
