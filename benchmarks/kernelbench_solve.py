@@ -67,7 +67,10 @@ ENDING_S = 20.0
 SAID = 2000
 """Characters that are kept of what a failed command said last."""
 
-OUT_OF_MEMORY = "CUDA out of memory"
+NO_ANSWER = "no answer within"
+
+OF_OTHERS = ("CUDA out of memory", NO_ANSWER)
+"""Parts of reasons that may be due to other problems on the same GPU."""
 
 ROWS = ("eager", "compile", "compile_max_autotune")
 
@@ -106,11 +109,8 @@ def main() -> None:
             return
         gpu: Gpu = here.gpu
         try:
-            for size in (needed(file) if options.memory else 1.0, gpu.memory.most):
-                with gpu.memory.taken(size):
-                    row = attempt(file, gpu.variables)
-                if OUT_OF_MEMORY not in row["reason"] or size >= gpu.memory.most:
-                    break  # otherwise others may have taken it
+            size = needed(file) if options.memory else 1.0
+            row = with_room(gpu.memory, size, lambda: attempt(file, gpu.variables))
         except UnfinishedError:
             print(f"not done in time: {name_of(file)}", flush=True)
             return
@@ -129,6 +129,16 @@ def main() -> None:
     print(text)
     if options.table is not None:
         options.table.write_text(text + "\n")
+
+
+def with_room(memory: Memory, size: float, attempt: Callable[[], Row]) -> Row:
+    """The row of a problem that takes `size` of a GPU's memory, tried once more alone where others were in its way."""
+    with memory.taken(size):
+        row = attempt()
+    if size < memory.most and any(reason in row["reason"] for reason in OF_OTHERS):
+        with memory.taken(memory.most):
+            row = attempt()
+    return row
 
 
 class Gpu(NamedTuple):
@@ -220,7 +230,7 @@ def run(
             process.communicate()
         if time.monotonic() >= end_s:
             raise UnfinishedError from error
-        return 1, "", f"no answer within {ANSWER_S:g} s"
+        return 1, "", f"{NO_ANSWER} {ANSWER_S:g} s"
     return process.returncode, out, err
 
 
@@ -291,9 +301,11 @@ def timed(report: dict[str, Any]) -> Row:
     best = rows["best"]
     if best["status"] not in ("passed", "not_verified"):
         return {"outcome": "failed", "reason": f"bench: {best['status']}: {best['reason']}"}
-    untimed = [f"{name}: {one['reason']}" for name, one in rows.items() if one["median_us"] is None]
+    reasons = [f"{name}: {one['reason']}" for name, one in rows.items() if one["median_us"] is None]
+    if best["speedup"] is not None and best["verdict"] is None:
+        reasons.append(f"no verdict: {best['throttled'] or case['noise_floor_source']}")
     return {
-        "reason": "; ".join(untimed),
+        "reason": "; ".join(reasons),
         "times_us": {name: [one["median_us"], one["ci95_us"]] for name, one in rows.items()},
         "kind": best["kind"],
         "ratio": best["speedup"],

@@ -48,9 +48,11 @@ def benched(ratio: float | None, verdict: str | None) -> str:
         "verdict": verdict,
         "speedup_ci95": None if ratio is None else [ratio - 0.1, ratio + 0.1],
         "fraction_of_bound": 0.5,
+        "throttled": "",
     }
     theirs = {"name": "eager", "median_us": 12.0, "ci95_us": None}
-    return json.dumps({"cases": [{"implementations": [theirs, ours]}]})
+    case = {"implementations": [theirs, ours], "noise_floor_source": "the copy was not sampled"}
+    return json.dumps({"cases": [case]})
 
 
 class Commands:
@@ -110,6 +112,27 @@ def test_a_kernel_that_bench_finds_wrong_is_no_solution(solving: ModuleType) -> 
             return status, out.replace('"passed", "reason": ""', '"wrong", "reason": "differs"'), err
 
     assert row(solving, 0, Wrong())["reason"] == "bench: wrong: differs"
+
+
+def test_a_ratio_without_a_verdict_says_why(solving: ModuleType) -> None:
+    assert row(solving, 0, Commands(1.5, None))["reason"] == "no verdict: the copy was not sampled"
+    assert row(solving, 0, Commands(None, None))["reason"] == "", "an estimate"
+
+
+@pytest.mark.parametrize("reason", ["no answer within 420 s", "bench: CUDA out of memory"])
+def test_what_others_on_the_gpu_may_have_kept_from_ending_is_tried_again_alone(
+    solving: ModuleType, reason: str
+) -> None:
+    memory, free = solving.Memory(10.0), list[float]()
+
+    def attempt(said: str = reason) -> dict[str, str]:
+        free.append(memory.free)
+        return {"reason": said}
+
+    assert solving.with_room(memory, 4.0, attempt) == {"reason": reason}
+    assert solving.with_room(memory, math.inf, attempt) == {"reason": reason}
+    solving.with_room(memory, 4.0, lambda: attempt("it reads no argument"))
+    assert free == [6.0, 0.0, 0.0, 6.0]
 
 
 def test_an_answer_that_cannot_be_read_is_a_row_with_its_reason(solving: ModuleType) -> None:
