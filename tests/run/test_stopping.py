@@ -85,6 +85,18 @@ def test_gpu_seconds_count_judging_and_timing_and_reserve_the_longest_for_what_i
     assert reason(Budget(gpu_seconds=0.1), RunState()) is None
 
 
+def test_what_is_measured_once_counts_and_is_not_expected_again() -> None:
+    made = state()
+    stages_s = {"draws": 6.0, "verify": 1.5, "time": 0.5}
+    made.evaluations[0] = Evaluation(status=Status.PASSED, stages_s=stages_s)
+    made = dataclasses.replace(made, told={0: Trial(request=made.requests[0], proposal=made.proposals[0])})
+    assert spent_of(made, 0.0)["gpu_seconds"] == 8.0
+    assert reason(Budget(gpu_seconds=10.0), made) is None, "8 used, 2 to come"
+    found = obstacle(Budget(gpu_seconds=9.9), made, 0.0, ())
+    assert found is not None
+    assert found.detail == "8.0 of 9.9 GPU seconds, up to 2.0 each"
+
+
 def test_a_limit_of_nothing_lets_nothing_through() -> None:
     assert reason(Budget(tokens=0), state()) is StopReason.TOKENS
     assert reason(Budget(usd=0.0), state()) is StopReason.USD

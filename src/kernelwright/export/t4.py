@@ -31,7 +31,7 @@ INVALIDITY = {
 }
 """T4's word for each status. Its closed list has none for a crash or a refusal."""
 
-STAGES = {"compile": "compilation_time", "time": "benchmark", "verify": "validation"}
+STAGES = {"compile": "compilation_time", "time": "benchmark", "draws": "validation", "verify": "validation"}
 """T4's names of stages; all other stages count as `framework`."""
 
 

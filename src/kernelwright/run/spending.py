@@ -11,7 +11,7 @@ from typing import NamedTuple
 from kernelwright.journal import RunState
 from kernelwright.journal.fold import together
 from kernelwright.model import Usage
-from kernelwright.search.convergence import gpu_s
+from kernelwright.search.convergence import draws_s, gpu_s
 
 
 class Paid(NamedTuple):
@@ -61,10 +61,12 @@ def usd(state: RunState) -> Cost:
 
 
 def gpu_seconds(state: RunState) -> Cost:
-    """GPU seconds, with work that was lost with a lane and repeated."""
+    """GPU seconds. Not of a request: what each lane measures once, and work that was lost with a lane and repeated."""
     profiles = state.profiled()
-    used = [gpu_s(evaluation, profiles.get(number, ())) for number, evaluation in state.evaluations.items()]
-    return Cost(used, [0.0] * len(state.open_numbers()), state.lanes.lost_s)
+    once_s = {number: draws_s(evaluation) for number, evaluation in state.evaluations.items()}
+    used = [gpu_s(evaluation, profiles.get(number, ())) - once_s[number]
+            for number, evaluation in state.evaluations.items()]  # fmt: skip
+    return Cost(used, [0.0] * len(state.open_numbers()), state.lanes.lost_s + sum(once_s.values()))
 
 
 COSTS: dict[str, Callable[[RunState], Cost]] = {"tokens": tokens, "usd": usd, "gpu_seconds": gpu_seconds}

@@ -1,7 +1,7 @@
 """Stop reasons of a run, and whether the budget allows one more request. Pure arithmetic.
 
 Each request under way counts as much as the most expensive one so far, so that a limit holds even if all of them finish
-at once.
+at once. What a lane measures only once is not counted before it is spent.
 """
 
 from __future__ import annotations

@@ -68,7 +68,13 @@ def gpu_s(evaluation: Evaluation | None, profiles: Sequence[Profile] = ()) -> fl
     """Seconds for which a trial occupied the GPU (without a GPU: the interpreter), for checking, timing and
     profiling."""
     stages_s = evaluation.stages_s if evaluation is not None else {}
-    return stages_s.get("verify", 0.0) + stages_s.get("time", 0.0) + profile_s(profiles)
+    return sum(stages_s.get(stage, 0.0) for stage in ("draws", "verify", "time")) + profile_s(profiles)
+
+
+def draws_s(evaluation: Evaluation) -> float:
+    """The part of `gpu_s` that measured the tolerances of draws: once for a problem on each lane, by its first
+    evaluation there."""
+    return evaluation.stages_s.get("draws", 0.0)
 
 
 def profile_s(profiles: Sequence[Profile]) -> float:

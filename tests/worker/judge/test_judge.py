@@ -372,6 +372,21 @@ def test_errors_of_the_framework_are_measured_once_for_each_draw(
     assert measured.call_count == 1
 
 
+@pytest.mark.parametrize("case", ["a", "b", "c", "b/strided"])
+def test_tolerances_are_measured_before_the_first_candidate_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    made = judge(tmp_path)
+    monkeypatch.setattr(made.draws, "is_affordable", lambda case: case != "c")
+    order = made.measured_draws(case)
+    assert order == made.draws_for(case)
+    monkeypatch.setattr(answer, "own_errors", Mock(side_effect=AssertionError("measured too late")))
+    for draw in order:
+        right = made.answer(case, draw).expected[0].to(made.answer(case, draw).dtypes[0])
+        assert made._compared(case, draw, 0, right).status is Status.PASSED
+    assert made.measured_draws(case) == order
+
+
 def test_tolerances_are_known_without_what_they_were_found_on(tmp_path: Path) -> None:
     made = judge(tmp_path)
     before = made.draws.limit("c", 3, 0)

@@ -103,6 +103,7 @@ class Draws:
         self.kept = Kept(device)
         self.errors: dict[tuple[str, int], tuple[str, list[tolerance.Errors]]] = {}
         self.units: dict[tuple[str, int], list[float]] = {}
+        self.measured: set[tuple[str, int]] = set()
         self.floors: dict[str, list[float]] = {}
         self.gains: dict[str, dict[str, float]] = {}
         self.measured_terms: dict[str, list[int | None]] = {}
@@ -159,7 +160,7 @@ class Draws:
         draws = copy.copy(self)
         draws.secret = int(codec.sha(self.problem.source)[:15], 16)
         draws.kept, draws.errors, draws.units, draws.floors = Kept(self.device), {}, {}, {}
-        draws.measured_terms = {}
+        draws.measured_terms, draws.measured = {}, set()
         return draws
 
     def _changes(self, case: str, distribution: str) -> bool:
@@ -275,6 +276,18 @@ class Draws:
             own, dtype, self.terms(case, output), exact, self._errors(case, 0)[output].scale,
             tolerance.ROUNDED_FACTORS if has_tf32 else None,
         )  # fmt: skip
+
+    def measure(self, case: str, draw: int) -> None:
+        """Measure what candidates are compared with on this draw, unless it is known: the framework's errors on it and
+        on the draws that it is pooled with."""
+        if (case, draw) in self.measured:
+            return
+        sensitive = self.answer(case, draw).sensitive
+        for output, one in enumerate(sensitive):
+            self.limit(case, draw, output)
+            if one is not None:
+                self.own_units(case, draw, output)
+        self.measured.add((case, draw))
 
     def own_units(self, case: str, draw: int, output: int) -> float:
         """The framework's largest error in units of its element, on the same draws as `limit`."""

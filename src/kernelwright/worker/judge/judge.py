@@ -111,6 +111,13 @@ class Judge:
         """The draws that judge a candidate. The case with padded inputs has only the inputs as given."""
         return [0] if case in self.strided else self.draws.draws_for(case)
 
+    def measured_draws(self, case: str) -> list[int]:
+        """The draws that judge a candidate, once their tolerances are known."""
+        draws = self.draws_for(case)
+        for draw in draws:
+            self.draws.measure(self.strided.get(case, case), draw)
+        return draws
+
     def answer(self, case: str, draw: int) -> Answer:
         return self.draws.answer(self.strided.get(case, case), draw)
 
@@ -343,7 +350,7 @@ def respond(judge: Judge, message: messages.ToJudge) -> Any:
         case messages.Peaks(file=file):
             return peaks.measured(Path(file))
         case messages.Draws(case=case):
-            return judge.draws_for(case)
+            return judge.measured_draws(case)
         case messages.AsDense(case=case, reading=reading):
             return judge.draws.read_as_dense(judge.strided[case], reading)
         case messages.Again(case=case):

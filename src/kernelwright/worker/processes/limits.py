@@ -24,7 +24,7 @@ class Limits(Record, frozen=True, kw_only=True):
 
     draws_s: float = 600.0
     """Replays on all draws of a case: about twenty, each a few seconds at most on the CPU interpreter and milliseconds
-    on a GPU. A candidate that takes longer is not verified."""
+    on a GPU. A candidate that takes longer is not verified. Also the time to measure the tolerances of these draws."""
 
     suppressed_s: float = 5.0
     """One call with one kernel left out. A call that then loops over poison or never ends needed that kernel."""

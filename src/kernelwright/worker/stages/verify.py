@@ -39,9 +39,10 @@ def verify(subject: Subject, case: Case) -> CaseResult:
     if why:
         return CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=f"not verified here: {why}")
     results: list[CaseResult] = []
+    with subject.leased("draws"):
+        draws = processes.ask_judge(Draws(case=case.name), processes.limits.draws_s)
     with subject.leased("verify"):
         before_s = subject.replayed_s
-        draws = processes.ask_judge(Draws(case=case.name))
         for count, draw in enumerate(draws):
             spent_s = subject.replayed_s - before_s
             if spent_s > processes.limits.draws_s:
