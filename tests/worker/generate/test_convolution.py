@@ -42,6 +42,10 @@ LAYERS = {
         "nn.ConvTranspose2d(3, 4, (3, 2), stride=(2, 3), padding=(1, 0), output_padding=(0, 1))",
         {"large": 64, "sizes": "batch, 3, side, 3 * side", "small": 6, "odd": 5},
     ),
+    "a padding larger than the window": (
+        "nn.Conv1d(3, 4, 3, stride=2, padding=5)",
+        {"large": 4000, "sizes": "batch, 3, side", "small": 31, "odd": 44},
+    ),
     "three sides": (
         "nn.Conv3d(3, 5, (3, 2, 1), padding=(1, 0, 0), bias=False)",
         {"large": 20, "sizes": "batch, 3, side, 2 * side, side", "small": 4, "odd": 5},
