@@ -10,7 +10,7 @@ from functools import partial
 import msgspec
 import pytest
 
-from generated import LAUNCH, SIZES, Change, capture, of_even_rows, of_rows, of_sum, unchanged
+from generated import LAUNCH, NAME, SIZES, Change, capture, of_even_rows, of_rows, of_sum, unchanged
 from kernelwright.inductor import NotConverted, candidate_text, candidate_texts
 from kernelwright.model import Capture, Generated, TensorSpec
 from kernelwright.source.tunables import default_config
@@ -289,6 +289,15 @@ def test_what_serves_the_most_sizes_comes_first_and_the_timed_case_s_own_after_i
     assert "tmp1 = 1.0 *" in special
     assert "the kernels serve sizes where rows is a multiple of 16" in special
     assert candidate_text(of_even_rows()) == general
+
+
+def test_a_kernel_with_other_tiles_than_at_the_timed_case_keeps_its_own_config() -> None:
+    """There the kernel of the same name has one block, so its config has no R0_BLOCK."""
+    timed, *others = of_even_rows().captures
+    for configs, block in (({"XBLOCK": 64}, 1), ({"XBLOCK": 64, "R0_BLOCK": 32}, 64)):
+        changed = msgspec.structs.replace(timed, configs={NAME: {**configs, "num_warps": 2, "num_stages": 1}})
+        text = candidate_text(Generated(captures=(changed, *others), inputs=(("x", None),)))
+        assert default_config(text)["XBLOCK"] == block
 
 
 def test_templates_come_after_library_calls_where_both_are_allowed() -> None:

@@ -146,11 +146,20 @@ def _candidate(
     host = Host(module, holes, found, renamed, dimensions, dtypes, f"{used[0]}.device", len(captures))
     host.convert(module.steps)
     spelled = {hole: sizes.spelled(text) for hole, text in found.items()}
-    kernels, tunables = _kernels(host, holes, spelled, {**first.configs, **timed.configs}, way)
+    kernels, tunables = _kernels(host, holes, spelled, _configs(first, timed), way)
     signature = [*inputs, *(name for name in used if name not in inputs)]
     parts = [_header(generated, host), *kernels, "\n".join(tunables), _main(generated, signature, used, sizes, host)]
     text = "\n\n\n".join(part for part in parts if part) + "\n"
     return _Made(text, sizes.restrictions, host.library)
+
+
+def _configs(first: Capture, timed: Capture) -> dict[str, Mapping[str, int]]:
+    """Configs of the timed case, by kernel; the first's where the kernel of that name has other blocks there."""
+    found: dict[str, Mapping[str, int]] = {}
+    for name, own in first.configs.items():
+        config = timed.configs.get(name, own)
+        found[name] = config if config.keys() == own.keys() else own
+    return found
 
 
 def _needed(module: Module, holes: Holes) -> dict[str, tuple[int | float, ...]]:
