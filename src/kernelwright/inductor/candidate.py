@@ -64,7 +64,8 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
     if not allowed and reason is not None:
         raise LeaveIt(reason)
     if not allowed:
-        raise NotConverted(f"it calls {made[0].library[0]}, which needs LIBRARY = 'any' (--library any)")
+        fault = f"; {generated.reason}" * bool(generated.reason)
+        raise NotConverted(f"it calls {made[0].library[0]}, which needs LIBRARY = 'any' (--library any){fault}")
     return list(dict.fromkeys(allowed))
 
 
