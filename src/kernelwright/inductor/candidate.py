@@ -14,7 +14,7 @@ from kernelwright.inductor.host import Host
 from kernelwright.inductor.kernels import Converted, convert_kernel, readable_name
 from kernelwright.inductor.left import is_bound_by_products, reason_to_leave
 from kernelwright.inductor.offsets import guard
-from kernelwright.inductor.products import WAYS, is_splittable, split_products, ways
+from kernelwright.inductor.products import WAYS, Way, is_splittable, split_products
 from kernelwright.inductor.reading import Module, read_module
 from kernelwright.inductor.sizes import Sizes
 from kernelwright.model import Capture, Generated, LibraryMode
@@ -53,7 +53,7 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
             made += _converted(generated, generated.rows)
     if generated.templates:
         try:
-            for way in (*range(WAYS), None) if split else (None,):
+            for way in (*WAYS, None) if split else (None,):
                 made += _converted(generated, generated.templates, way)
         except NotConverted as failure:
             if reason is not None:
@@ -69,9 +69,9 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
     return list(dict.fromkeys(allowed))
 
 
-def _converted(generated: Generated, captures: Sequence[Capture], way: int | None = None) -> list[_Made]:
+def _converted(generated: Generated, captures: Sequence[Capture], way: Way | None = None) -> list[_Made]:
     """A candidate for each code structure that several captures share, the one that serves the most sizes first.
-    way: index of a way in `ways(template)` to split products; None: exact products."""
+    way: to split products; None: exact products."""
     modules = [read_module(one.text) for one in captures]
     alike: dict[str, list[int]] = {}
     for number, module in enumerate(modules):
@@ -106,7 +106,7 @@ class _Made:
 
 
 def _candidate(
-    generated: Generated, captures: Sequence[Capture], modules: Sequence[Module], timed: Capture, way: int | None,
+    generated: Generated, captures: Sequence[Capture], modules: Sequence[Module], timed: Capture, way: Way | None,
     others: Sequence[Capture],
 ) -> _Made:  # fmt: skip
     """captures: those with the same code structure; others: with another. timed: the capture of the timed case, which
@@ -184,7 +184,7 @@ def _needed(module: Module, holes: Holes) -> dict[str, tuple[int | float, ...]]:
 
 
 def _kernels(
-    host: Host, holes: Holes, found: Mapping[str, str], configs: Mapping[str, Mapping[str, int]], way: int | None
+    host: Host, holes: Holes, found: Mapping[str, str], configs: Mapping[str, Mapping[str, int]], way: Way | None
 ) -> tuple[list[str], list[str]]:
     """The texts of all functions, and of the tunables. Also writes the launches into the host's lines."""
     made: dict[str, tuple[Converted, dict[str, str]]] = {}
@@ -199,7 +199,7 @@ def _kernels(
             given = [host.text(one) for one in arguments[:count]] if often.count(kernel.name) == 1 else []
             config = {**(kernel.template.blocks if kernel.template else {}), **configs.get(kernel.name, {})}
             if kernel.template is not None and way is not None:
-                split, blocks = ways(kernel.template)[way]
+                split, blocks = way(kernel.template)
                 kernel = replace(kernel, main=split_products(kernel.main, split))
                 config |= blocks
             if kernel.template is not None:
