@@ -17,7 +17,7 @@ from kernelwright.inductor.offsets import guard
 from kernelwright.inductor.products import WAYS, Way, is_splittable, split_products
 from kernelwright.inductor.reading import Module, read_module
 from kernelwright.inductor.sizes import Sizes
-from kernelwright.model import Capture, Generated, LibraryMode
+from kernelwright.model import Capture, Generated, LibraryMode, TensorSpec
 
 IMPORTS = "import torch\nimport triton\nimport triton.language as tl"
 
@@ -122,13 +122,7 @@ def _candidate(
     used = [name for name, own in zip(names, module.arguments, strict=True) if own in read]
     if not used:
         raise NotConverted("it reads no argument")
-    for name in used:
-        spec = tensors[name][0]
-        expected = 1
-        for length, step in zip(reversed(spec.shape), reversed(spec.stride), strict=True):
-            if length != 1 and step != expected:
-                raise NotConverted(f"the input {name} has strides {spec.stride}")
-            expected *= length
+    dense = [_dense(name, tensors[name][0]) for name in used]
     constants = {n.value for tree in (*module.steps, *(k.main for k in module.kernels.values()))
                  for n in ast.walk(tree) if isinstance(n, ast.Constant) and type(n.value) is int}  # fmt: skip
     shapes = {name: [one.shape for one in tensors[name]] for name in used}
@@ -149,9 +143,23 @@ def _candidate(
     spelled = {hole: sizes.spelled(text) for hole, text in found.items()}
     kernels, tunables = _kernels(host, holes, spelled, _configs(first, timed), way)
     signature = [*inputs, *(name for name in used if name not in inputs)]
-    parts = [_header(generated, host), *kernels, "\n".join(tunables), _main(generated, signature, used, sizes, host)]
+    parts = [_header(generated, host), *kernels, "\n".join(tunables), _main(generated, signature, dense, sizes, host)]
     text = "\n\n\n".join(part for part in parts if part) + "\n"
     return _Made(text, sizes.restrictions, host.library)
+
+
+def _dense(name: str, spec: TensorSpec) -> str:
+    """Host code that gives an input the captured strides, which are dense in some order of its sides."""
+    order = sorted(range(len(spec.shape)), key=lambda side: -spec.stride[side])
+    expected = 1
+    for side in reversed(order):
+        if spec.shape[side] != 1 and spec.stride[side] != expected:
+            raise NotConverted(f"the input {name} has strides {spec.stride}")
+        expected *= spec.shape[side]
+    if order == sorted(order):
+        return f"{name} = {name}.contiguous()"
+    back = [order.index(side) for side in range(len(order))]
+    return f"{name} = {name}.permute({', '.join(map(str, order))}).contiguous().permute({', '.join(map(str, back))})"
 
 
 def _configs(first: Capture, timed: Capture) -> dict[str, Mapping[str, int]]:
@@ -232,7 +240,7 @@ def _header(generated: Generated, host: Host) -> str:
     )
 
 
-def _main(generated: Generated, signature: list[str], used: list[str], sizes: Sizes, host: Host) -> str:
+def _main(generated: Generated, signature: list[str], dense: list[str], sizes: Sizes, host: Host) -> str:
     lines, guarded = [], guard(host.reached)
     for name, literal in generated.inputs:
         if literal is not None:
@@ -243,6 +251,6 @@ def _main(generated: Generated, signature: list[str], used: list[str], sizes: Si
             ]
     lines += sizes.lines("\n".join([*guarded, *host.lines]))
     lines += guarded
-    lines += [f"{name} = {name}.contiguous()" for name in used]
+    lines += dense
     body = "\n    ".join([*lines, *host.lines])
     return f"def kernel_function({', '.join(signature)}):\n    {body}"

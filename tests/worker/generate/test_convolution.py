@@ -42,6 +42,10 @@ LAYERS = {
         "nn.ConvTranspose2d(4, 6, (3, 2), stride=(2, 4), dilation=(2, 6), padding=(1, 3), output_padding=(1, 5))",
         {"large": 64, "sizes": "batch, 4, side, 3 * side", "small": 6, "odd": 5},
     ),
+    "a weight with its channels last": (
+        "nn.Conv2d(4, 6, (3, 2), stride=2).to(memory_format=torch.channels_last)",
+        {"large": 64, "sizes": "batch, 4, side, side", "small": 6, "odd": 5},
+    ),
     "two sides": (
         "nn.ConvTranspose2d(3, 4, (3, 2), stride=(2, 3), padding=(1, 0), output_padding=(0, 1))",
         {"large": 64, "sizes": "batch, 3, side, 3 * side", "small": 6, "odd": 5},
