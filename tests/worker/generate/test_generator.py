@@ -227,6 +227,11 @@ def test_a_number_made_a_tensor_needs_no_device(shared_worker: StartedWorker, fo
     assert found.rows == (), "nothing is looped over"
 
 
+def test_a_contiguous_copy_needs_no_device(shared_worker: StartedWorker, folder: Path) -> None:
+    found = generated(shared_worker, folder, "copied", "x.t().softmax(1).t().contiguous()")
+    assert "kernel_function" in candidate_text(found), found.reason
+
+
 def test_offsets_have_64_bits_at_all_sizes_where_the_timed_case_needs_them(
     shared_worker: StartedWorker, tmp_path: Path
 ) -> None:
