@@ -82,7 +82,7 @@ def generate(job: Generate) -> Generated:
     faults: dict[str, str] = {}
 
     def attempted(name: str, series: Callable[[], Iterator[Capture]]) -> tuple[Capture, ...]:
-        """None, and a fault, where Inductor fails at any size. Raises `ProblemError`."""
+        """Empty, with its fault in `faults`, where Inductor fails at any size. Raises `ProblemError`."""
         try:
             return tuple(series())
         except ProblemError:
