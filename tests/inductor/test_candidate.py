@@ -10,9 +10,9 @@ from functools import partial
 import msgspec
 import pytest
 
-from generated import LAUNCH, SIZES, Change, capture, of_even_rows, of_rows, of_sum, unchanged
+from generated import LAUNCH, NAME, SIZES, Change, capture, of_even_rows, of_rows, of_sum, unchanged
 from kernelwright.inductor import NotConverted, candidate_text, candidate_texts
-from kernelwright.model import Capture, Generated, TensorSpec
+from kernelwright.model import Generated, TensorSpec
 from kernelwright.source.tunables import default_config
 
 Bound = Callable[[int, int], int | str]
@@ -291,6 +291,15 @@ def test_what_serves_the_most_sizes_comes_first_and_the_timed_case_s_own_after_i
     assert candidate_text(of_even_rows()) == general
 
 
+def test_a_kernel_with_other_tiles_than_at_the_timed_case_keeps_its_own_config() -> None:
+    """There the kernel of the same name has one block, so its config has no R0_BLOCK."""
+    timed, *others = of_even_rows().captures
+    for configs, block in (({"XBLOCK": 64}, 1), ({"XBLOCK": 64, "R0_BLOCK": 32}, 64)):
+        changed = msgspec.structs.replace(timed, configs={NAME: {**configs, "num_warps": 2, "num_stages": 1}})
+        text = candidate_text(Generated(captures=(changed, *others), inputs=(("x", None),)))
+        assert default_config(text)["XBLOCK"] == block
+
+
 def test_templates_come_after_library_calls_where_both_are_allowed() -> None:
     calls = of_rows("extern_kernels.mm(arg0_1, arg0_1, out=buf0)")
     both = msgspec.structs.replace(calls, templates=of_rows().captures)
@@ -345,12 +354,23 @@ def test_what_cannot_be_converted_is_named(old: str, new: str, reason: str) -> N
     assert "\n" not in str(raised.value)
 
 
+def strided(*stride: int) -> str:
+    """A candidate for an input that has these strides at the first size."""
+    spec = TensorSpec(shape=(64, 4096), dtype="float32", stride=stride)
+    first, *others = (capture(rows, width, unchanged) for rows, width in SIZES)
+    changed = msgspec.structs.replace(first, tensors=(spec,))
+    return candidate_text(Generated(captures=(changed, *others), inputs=(("x", None),)))
+
+
 def test_an_input_of_other_strides_is_named() -> None:
-    spec = TensorSpec(shape=(64, 4096), dtype="float32", stride=(1, 64))
-    captures = [capture(rows, width, unchanged) for rows, width in SIZES]
-    changed = Capture(text=captures[0].text, names=("x",), tensors=(spec,), numbers={}, configs=captures[0].configs)
-    with pytest.raises(NotConverted, match=r"x has strides \(1, 64\)"):
-        candidate_text(Generated(captures=(changed, *captures[1:]), inputs=(("x", None),)))
+    for stride in ((8192, 1), (0, 1)):
+        with pytest.raises(NotConverted, match=rf"x has strides \({stride[0]}, 1\)"):
+            strided(*stride)
+
+
+def test_an_input_is_dense_in_the_order_of_its_strides() -> None:
+    assert "    x = x.contiguous()\n" in strided(4096, 1)
+    assert "    x = x.permute(1, 0).contiguous().permute(1, 0)\n" in strided(1, 64)
 
 
 def test_where_nothing_was_generated_the_reason_is_given() -> None:

@@ -57,3 +57,19 @@ def test_sizes_that_are_computed_from_others_are_known_elsewhere_too() -> None:
     made = sizes((31,))
     made.solve({"hole": tuple((side - 1) // 3 for side in SIDES)})
     assert made._known_at({"x": (31,)}) == {"side": 31, "side_1": 10}
+
+
+def window_of(sides: Sequence[int], stride: int, shift: int) -> str:
+    """The definition of a size (side + shift) // stride that is found from its values at these sides."""
+    made = Sizes({"x": [(side,) for side in sides]}, [{"side": side} for side in sides], set())
+    return made.lines(made.solve({"hole": tuple((side + shift) // stride for side in sides)})["hole"])[-1]
+
+
+def test_a_padding_may_be_larger_than_the_window() -> None:
+    assert window_of(SIDES, stride=2, shift=1) == "side_1 = (side + 1) // 2"
+    assert window_of(SIDES, stride=2, shift=9) == "side_1 = (side + 9) // 2", "a window of three, padded by five"
+
+
+def test_of_two_windows_with_a_large_padding_none_is_guessed() -> None:
+    with pytest.raises(NotConverted, match=r"the number 6 is \(side \+ 3\) // 2 or \(side \+ 9\) // 3"):
+        window_of((9, 8, 7), stride=2, shift=3)

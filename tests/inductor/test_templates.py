@@ -10,7 +10,7 @@ import pytest
 
 from generated import LAUNCH, SIZES, Change, capture, template, unchanged
 from kernelwright.inductor import NotConverted, can_split, candidate_text, candidate_texts
-from kernelwright.inductor.products import ways
+from kernelwright.inductor.products import WAYS
 from kernelwright.inductor.templates import Template
 from kernelwright.model import Environment, Generated
 from kernelwright.source.tunables import default_config
@@ -121,7 +121,8 @@ def test_the_offset_within_the_last_sides_is_not_divided() -> None:
 def test_convolutions_begin_with_tiles_of_their_channels(columns: int, tiles: list[tuple[int, int]]) -> None:
     main = ast.parse("def convolution(): pass").body[0]
     assert isinstance(main, ast.FunctionDef)
-    found = ways(Template(main, {}, ("BATCH", "ROWS_W"), "GROUP_OUT_C", {"GROUP_OUT_C": columns}))
+    template = Template(main, {}, ("BATCH", "ROWS_W"), "GROUP_OUT_C", {"GROUP_OUT_C": columns})
+    found = [way(template) for way in WAYS]
     assert [(split, (config["BLOCK_M"], config["BLOCK_N"])) for split, config in found] == [
         ("tf32x3", one) for one in tiles
     ]

@@ -45,3 +45,9 @@ def test_a_constant_stands_where_another_operand_decides_the_dtype() -> None:
     assert tidied("c = tl.full([1], 3, tl.int64)\nuse(x * c)").endswith("use(x * c)"), "it makes x one of 64 bits"
     assert tidied("c = tl.full([1], 3.0, tl.float64)\nuse(x * c)").endswith("use(x * c)")
     assert tidied(half + "c = f(c)\nuse(x * c)").endswith("use(x * c)")
+
+
+def test_an_operand_that_changes_nothing_is_left_out() -> None:
+    assert tidied("use((x * 1 + 0) % 2, x - x // (1 * 1) + -3)") == "use(x % 2, x - x - 3)"
+    for kept in ("use(x * 1.0, x + 0.0, x + -1.0, x - 0.0)", "use(x * True)", "use(x * 2 + 1)", "use(1 // x)"):
+        assert tidied(kept) == kept

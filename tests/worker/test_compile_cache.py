@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import kernelwright
+from generated import of_rows
 from kernelwright.cache import Cache
 from kernelwright.errors import ConfigError
-from kernelwright.model import Candidate, Evaluation
+from kernelwright.model import Candidate, Evaluation, Generated
 from kernelwright.worker.processes.children import Child, ForkServer, environment_of
 from kernelwright.worker.rules import extract, static
 from kernelwright.worker.session import Session
@@ -308,3 +310,18 @@ def test_what_inductor_generates_for_a_problem_is_generated_once(tmp_path: Path,
         site.load(str(tmp_path / "two" / "problem.py"), None)
         assert generate(site) != found
         assert spawned.count("generator") == 2
+
+
+def test_what_inductor_failed_at_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[object] = []
+
+    def failed(session: Session, job: object) -> Generated:
+        tried.append(job)
+        return msgspec.structs.replace(of_rows(), reason="templates: a fault")
+
+    monkeypatch.setattr("kernelwright.worker.stages.generate._generate", failed)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        with opened(tmp_path / name, cache=Cache(tmp_path / "cache")) as site:
+            assert generate(site).captures
+    assert len(tried) == 2

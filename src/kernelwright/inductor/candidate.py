@@ -14,10 +14,10 @@ from kernelwright.inductor.host import Host
 from kernelwright.inductor.kernels import Converted, convert_kernel, readable_name
 from kernelwright.inductor.left import is_bound_by_products, reason_to_leave
 from kernelwright.inductor.offsets import guard
-from kernelwright.inductor.products import WAYS, is_splittable, split_products, ways
+from kernelwright.inductor.products import WAYS, Way, is_splittable, split_products
 from kernelwright.inductor.reading import Module, read_module
 from kernelwright.inductor.sizes import Sizes
-from kernelwright.model import Capture, Generated, LibraryMode
+from kernelwright.model import Capture, Generated, LibraryMode, TensorSpec
 
 IMPORTS = "import torch\nimport triton\nimport triton.language as tl"
 
@@ -53,7 +53,7 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
             made += _converted(generated, generated.rows)
     if generated.templates:
         try:
-            for way in (*range(WAYS), None) if split else (None,):
+            for way in (*WAYS, None) if split else (None,):
                 made += _converted(generated, generated.templates, way)
         except NotConverted as failure:
             if reason is not None:
@@ -64,13 +64,14 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
     if not allowed and reason is not None:
         raise LeaveIt(reason)
     if not allowed:
-        raise NotConverted(f"it calls {made[0].library[0]}, which needs LIBRARY = 'any' (--library any)")
+        fault = f"; {generated.reason}" * bool(generated.reason)
+        raise NotConverted(f"it calls {made[0].library[0]}, which needs LIBRARY = 'any' (--library any){fault}")
     return list(dict.fromkeys(allowed))
 
 
-def _converted(generated: Generated, captures: Sequence[Capture], way: int | None = None) -> list[_Made]:
+def _converted(generated: Generated, captures: Sequence[Capture], way: Way | None = None) -> list[_Made]:
     """A candidate for each code structure that several captures share, the one that serves the most sizes first.
-    way: index of a way in `ways(template)` to split products; None: exact products."""
+    way: to split products; None: exact products."""
     modules = [read_module(one.text) for one in captures]
     alike: dict[str, list[int]] = {}
     for number, module in enumerate(modules):
@@ -105,7 +106,7 @@ class _Made:
 
 
 def _candidate(
-    generated: Generated, captures: Sequence[Capture], modules: Sequence[Module], timed: Capture, way: int | None,
+    generated: Generated, captures: Sequence[Capture], modules: Sequence[Module], timed: Capture, way: Way | None,
     others: Sequence[Capture],
 ) -> _Made:  # fmt: skip
     """captures: those with the same code structure; others: with another. timed: the capture of the timed case, which
@@ -121,13 +122,7 @@ def _candidate(
     used = [name for name, own in zip(names, module.arguments, strict=True) if own in read]
     if not used:
         raise NotConverted("it reads no argument")
-    for name in used:
-        spec = tensors[name][0]
-        expected = 1
-        for length, step in zip(reversed(spec.shape), reversed(spec.stride), strict=True):
-            if length != 1 and step != expected:
-                raise NotConverted(f"the input {name} has strides {spec.stride}")
-            expected *= length
+    dense = [_dense(name, tensors[name][0]) for name in used]
     constants = {n.value for tree in (*module.steps, *(k.main for k in module.kernels.values()))
                  for n in ast.walk(tree) if isinstance(n, ast.Constant) and type(n.value) is int}  # fmt: skip
     shapes = {name: [one.shape for one in tensors[name]] for name in used}
@@ -146,11 +141,34 @@ def _candidate(
     host = Host(module, holes, found, renamed, dimensions, dtypes, f"{used[0]}.device", len(captures))
     host.convert(module.steps)
     spelled = {hole: sizes.spelled(text) for hole, text in found.items()}
-    kernels, tunables = _kernels(host, holes, spelled, {**first.configs, **timed.configs}, way)
+    kernels, tunables = _kernels(host, holes, spelled, _configs(first, timed), way)
     signature = [*inputs, *(name for name in used if name not in inputs)]
-    parts = [_header(generated, host), *kernels, "\n".join(tunables), _main(generated, signature, used, sizes, host)]
+    parts = [_header(generated, host), *kernels, "\n".join(tunables), _main(generated, signature, dense, sizes, host)]
     text = "\n\n\n".join(part for part in parts if part) + "\n"
     return _Made(text, sizes.restrictions, host.library)
+
+
+def _dense(name: str, spec: TensorSpec) -> str:
+    """Host code that gives an input the captured strides, which are dense in some order of its sides."""
+    order = sorted(range(len(spec.shape)), key=lambda side: -spec.stride[side])
+    expected = 1
+    for side in reversed(order):
+        if spec.shape[side] != 1 and spec.stride[side] != expected:
+            raise NotConverted(f"the input {name} has strides {spec.stride}")
+        expected *= spec.shape[side]
+    if order == sorted(order):
+        return f"{name} = {name}.contiguous()"
+    back = [order.index(side) for side in range(len(order))]
+    return f"{name} = {name}.permute({', '.join(map(str, order))}).contiguous().permute({', '.join(map(str, back))})"
+
+
+def _configs(first: Capture, timed: Capture) -> dict[str, Mapping[str, int]]:
+    """Configs of the timed case, by kernel; the first's where the kernel of that name has other blocks there."""
+    found: dict[str, Mapping[str, int]] = {}
+    for name, own in first.configs.items():
+        config = timed.configs.get(name, own)
+        found[name] = config if config.keys() == own.keys() else own
+    return found
 
 
 def _needed(module: Module, holes: Holes) -> dict[str, tuple[int | float, ...]]:
@@ -174,7 +192,7 @@ def _needed(module: Module, holes: Holes) -> dict[str, tuple[int | float, ...]]:
 
 
 def _kernels(
-    host: Host, holes: Holes, found: Mapping[str, str], configs: Mapping[str, Mapping[str, int]], way: int | None
+    host: Host, holes: Holes, found: Mapping[str, str], configs: Mapping[str, Mapping[str, int]], way: Way | None
 ) -> tuple[list[str], list[str]]:
     """The texts of all functions, and of the tunables. Also writes the launches into the host's lines."""
     made: dict[str, tuple[Converted, dict[str, str]]] = {}
@@ -189,7 +207,7 @@ def _kernels(
             given = [host.text(one) for one in arguments[:count]] if often.count(kernel.name) == 1 else []
             config = {**(kernel.template.blocks if kernel.template else {}), **configs.get(kernel.name, {})}
             if kernel.template is not None and way is not None:
-                split, blocks = ways(kernel.template)[way]
+                split, blocks = way(kernel.template)
                 kernel = replace(kernel, main=split_products(kernel.main, split))
                 config |= blocks
             if kernel.template is not None:
@@ -222,7 +240,7 @@ def _header(generated: Generated, host: Host) -> str:
     )
 
 
-def _main(generated: Generated, signature: list[str], used: list[str], sizes: Sizes, host: Host) -> str:
+def _main(generated: Generated, signature: list[str], dense: list[str], sizes: Sizes, host: Host) -> str:
     lines, guarded = [], guard(host.reached)
     for name, literal in generated.inputs:
         if literal is not None:
@@ -233,6 +251,6 @@ def _main(generated: Generated, signature: list[str], used: list[str], sizes: Si
             ]
     lines += sizes.lines("\n".join([*guarded, *host.lines]))
     lines += guarded
-    lines += [f"{name} = {name}.contiguous()" for name in used]
+    lines += dense
     body = "\n    ".join([*lines, *host.lines])
     return f"def kernel_function({', '.join(signature)}):\n    {body}"

@@ -182,7 +182,8 @@ class Sizes:
         """An expression for each hole, using names of the host code. Raises `NotConverted`."""
         found: dict[str, str] = {}
         splits = [one for one in self._splits if tuple(each.count for each in one) in holes.values()]
-        for search in (self._product, self._quotient, self._window, self._part, self._shifted):
+        searches = (self._product, self._quotient, self._window, self._part, self._shifted)
+        for search in (*searches, self._padded_window, *searches):
             for _ in holes:  # a size just found may be a factor of another number
                 before = len(found)
                 splits = [one for one in splits if not self._add_split(one)]
@@ -323,11 +324,20 @@ class Sizes:
 
     def _window(self, values: Whole) -> str | None:
         """A dimension after windows: (multiplied, shifted), divided. It gets a name and can then be a factor."""
-        return self._window_of([one for one in self.known if not one.definition], values) or self._window_of(
-            [one for one in self.known if one.definition], values
+        return self._window_by(values, is_padded=False)
+
+    def _padded_window(self, values: Whole) -> str | None:
+        """A dimension after a convolution that adds more than its stride, which no pool does: their paddings are at
+        most half of the window."""
+        return self._window_by(values, is_padded=True)
+
+    def _window_by(self, values: Whole, is_padded: bool) -> str | None:
+        given = [one for one in self.known if not one.definition]
+        return self._window_of(given, values, is_padded) or self._window_of(
+            [one for one in self.known if one.definition], values, is_padded
         )
 
-    def _window_of(self, sizes: Sequence[Size], values: Whole) -> str | None:
+    def _window_of(self, sizes: Sequence[Size], values: Whole, is_padded: bool) -> str | None:
         found: list[tuple[str, str, int]] = []
         unclear = ""
         for size in sizes:
@@ -340,8 +350,9 @@ class Sizes:
             ]:
                 low = max(v * divisor - factor * s for v, s in pairs)
                 high = min(v * divisor - factor * s for v, s in pairs) + divisor - 1
-                if low > high or high < -MOST_SHIFT or low > (MOST_SHIFT if divisor == 1 else divisor):
-                    continue  # a window adds no more than its stride: paddings are at most half of it
+                most = MOST_SHIFT if divisor == 1 or is_padded else divisor
+                if low > high or high < -MOST_SHIFT or low > most:
+                    continue
                 if low < high and low == 0 and divisor in self._divisors:
                     # No remainder at any compared size, so other sizes are unknown: serve only multiples.
                     high = 0
@@ -364,7 +375,7 @@ class Sizes:
             raise NotConverted(unclear)
         if not found:
             return None
-        if len({base for base, _, _ in found}) > 1:
+        if len({text if is_padded else base for base, text, _ in found}) > 1:
             raise NotConverted(f"the number {values[0]} is {' or '.join(text for _, text, _ in found[:2])}")
         base, text, divisor = found[0]
         modulus, rest = self._rests.get(base, (1, 0))

@@ -1,7 +1,7 @@
 """Clean-up of a generated kernel's body for readers. It changes neither the results nor their order.
 
 A name that only repeats another name is replaced by it. A named constant is replaced by its value where another operand
-determines the dtype.
+determines the dtype. `x * 1 + -2` becomes `x - 2`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ def tidy(kernel: ast.FunctionDef) -> None:
     _Replaced(aliases).visit(kernel)
     kernel.body = _without(kernel.body, aliases.keys())
     _Inlined(_constants(kernel)).visit(kernel)
+    _Shorter().visit(kernel)
 
 
 def _aliases(kernel: ast.FunctionDef) -> Expressions:
@@ -134,3 +135,16 @@ class _Inlined(ast.NodeTransformer):
 
     def _value(self, node: ast.expr) -> ast.expr:
         return self.constants[node.id] if isinstance(node, ast.Name) and self._is_one(node) else node
+
+
+class _Shorter(ast.NodeTransformer):
+    """Leaves out `* 1`, `// 1` and `+ 0`, and writes `+ -2` as `- 2`. Only offsets have integers as operands."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        match ast.unparse(node.right), node:
+            case ("1", ast.BinOp(op=ast.Mult() | ast.FloorDiv())) | ("0", ast.BinOp(op=ast.Add())):
+                return node.left
+            case (_, ast.BinOp(op=ast.Add(), right=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(n))))):
+                return ast.BinOp(node.left, ast.Sub(), ast.Constant(n))
+        return node

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from evaluated import StartedWorker
-from kernelwright.inductor import LeaveIt, candidate_text, candidate_texts
+from kernelwright.inductor import LeaveIt, NotConverted, candidate_text, candidate_texts
 from kernelwright.model import Candidate, Capture, Generated, Status, TensorSpec
 from kernelwright.worker.generate.generator import may_have_templates
 
@@ -138,6 +138,49 @@ def test_a_product_with_more_is_a_template_where_no_library_call_is_allowed(
     assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
 
 
+FAULTY = """
+import sys
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x, y):
+        assert not ({fault}), "a fault"
+        return torch.softmax(x @ y, -1)
+
+def get_inputs(rows=2048, inner=256, columns=4096):
+    return [torch.randn(rows, inner), torch.randn(inner, columns)]
+
+def get_init_inputs():
+    return []
+
+CASES = [dict(name="large"), dict(name="small", small=True, rows=3, inner=5, columns=7)]
+"""
+
+FAULTS = {
+    "templates": 'getattr(sys.modules.get("torch._inductor.config"), "max_autotune_gemm", False)',
+    "rows": '"torch._inductor.choices" in sys.modules and sys.modules["torch._inductor.choices"].InductorChoices'
+    '.should_use_persistent_reduction.__module__.endswith("generate.rows")',
+}
+"""Whether Inductor is set up for these captures."""
+
+
+@pytest.mark.parametrize("faulty", FAULTS)
+def test_where_other_captures_fail_the_rest_remains(shared_worker: StartedWorker, folder: Path, faulty: str) -> None:
+    file = folder / f"faulty_{faulty}.py"
+    file.write_text(FAULTY.format(fault=FAULTS[faulty]))
+    shared_worker().load(str(file))
+    found = shared_worker().generate()
+    assert found.reason == f"{faulty}: Inductor raised AssertionError: a fault"
+    made = {name: bool(getattr(found, name)) for name in ("captures", "templates", "rows")}
+    assert made == {"captures": True, "templates": True, "rows": True, faulty: False}
+    assert "torch.mm(" in candidate_text(found, "any")
+    if faulty == "rows":
+        assert "tl.dot(" in candidate_text(found, "none")
+    else:
+        with pytest.raises(NotConverted, match=r"aten\.mm, which needs LIBRARY .*; templates: Inductor raised"):
+            candidate_text(found, "none")
+
+
 LAYER = """
 import torch.nn as nn
 import torch
@@ -182,6 +225,11 @@ def test_a_number_made_a_tensor_needs_no_device(shared_worker: StartedWorker, fo
     found = generated(shared_worker, folder, "number", "torch.minimum(x, torch.tensor(0.5, device=x.device))")
     assert "minimum" in candidate_text(found, "none")
     assert found.rows == (), "nothing is looped over"
+
+
+def test_a_contiguous_copy_needs_no_device(shared_worker: StartedWorker, folder: Path) -> None:
+    found = generated(shared_worker, folder, "copied", "x.t().softmax(1).t().contiguous()")
+    assert "kernel_function" in candidate_text(found), found.reason
 
 
 def test_offsets_have_64_bits_at_all_sizes_where_the_timed_case_needs_them(

@@ -9,6 +9,7 @@ float32.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import re
@@ -19,13 +20,14 @@ import torch
 from torch._inductor import ir
 from torch._inductor.lowering import lowerings
 from torch._inductor.select_algorithm import SymbolicGridFn, TritonTemplate, autotune_select_algorithm
-from torch._inductor.virtualized import V
+from torch._inductor.virtualized import V, ops
+from torch.utils._sympy.functions import FloorDiv, ModularIndexing
 
 aten = torch.ops.aten
 
 CONVOLUTION = aten.convolution.default
-OWN = lowerings[CONVOLUTION]
-"""Inductor's lowering."""
+LOWERING = lowerings[CONVOLUTION]
+"""Inductor's own."""
 
 DTYPES = frozenset((torch.float16, torch.bfloat16, torch.float32))
 """Dtypes that the template adds up in float32."""
@@ -161,28 +163,33 @@ def convolution(
     transposed: bool, output_padding: Sequence[int], groups: int,
 ) -> Any:  # fmt: skip
     """The lowering of `aten.convolution` to a template; the operators that follow add a bias. Inductor's own lowering
-    where there is no template: for dtypes that are not in `DTYPES`, and for transposed convolutions whose stride and
-    dilation have a common divisor."""
+    for dtypes that are not in `DTYPES`.
+
+    The template computes those outputs of a transposed convolution that read any input, see `_spread`."""
+    if x.get_dtype() not in DTYPES:
+        return LOWERING(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     window, count = _ints(weight.get_size()[2:]), len(weight.get_size()) - 2
-    given = [window, *((*one, *one[-1:] * (count - len(one))) for one in
-                       map(_ints, (stride, padding, dilation, output_padding)))]  # fmt: skip
-    has_template = not transposed or all(math.gcd(step, by) == 1 for _, step, _, by, _ in zip(*given, strict=True))
-    if x.get_dtype() not in DTYPES or not has_template:
-        return OWN(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-    read = _read_transposed if transposed else _read
-    sides = [read(*one) for one in zip(*given, strict=True)]
-    lengths = zip(_ints(x.get_size()[2:]), *given, strict=True)
+    stride, padding, dilation, added = (
+        (*one, *one[-1:] * (count - len(one))) for one in map(_ints, (stride, padding, dilation, output_padding))
+    )
+    lengths = zip(_ints(x.get_size()[2:]), window, stride, padding, dilation, added, strict=True)
     made = [(length - 1) * step - 2 * pad + by * (side - 1) + more + 1 if transposed
             else (length + 2 * pad - by * (side - 1) - 1) // step + 1
             for length, side, step, pad, by, more in lengths]  # fmt: skip
+    apart = [math.gcd(step, by) if transposed else 1 for step, by in zip(stride, dilation, strict=True)]
+    read = _read_transposed if transposed else _read
+    sides = [read(side, step // each, -(-pad // each), by // each)
+             for side, step, pad, by, each in zip(window, stride, padding, dilation, apart, strict=True)]  # fmt: skip
+    computed = [(length - 1 + pad) // each - -(-pad // each) + 1
+                for length, pad, each in zip(made, padding, apart, strict=True)]  # fmt: skip
     channels = weight.get_size()[1] * groups if transposed else weight.get_size()[0]
     if transposed:
         weight = _by_phases(weight, sides, groups)
     x, weight = (ir.ExternKernel.require_contiguous(ir.ExternKernel.realize_input(one)) for one in (x, weight))
-    layout = ir.FixedLayout(x.get_device(), x.get_dtype(), [x.get_size()[0], channels, *made])
+    layout = ir.FixedLayout(x.get_device(), x.get_dtype(), [x.get_size()[0], channels, *computed])
     numbers = {
         f"{name.upper()}_{named}": int(number)
-        for named, side, length in zip(SIDES[-count:], sides, made, strict=True)
+        for named, side, length in zip(SIDES[-count:], sides, computed, strict=True)
         for name, number in {**side._asdict(), "positions": -(-length // side.phases)}.items()
     }
     choices: list[Any] = []
@@ -195,6 +202,8 @@ def convolution(
         raise failure
     result = autotune_select_algorithm("convolution", choices, [x, weight], layout)
     result = result[0] if isinstance(result, tuple) else result
+    if max(apart) > 1:
+        result = _spread(result, made, padding, apart)
     if bias is None:
         return result
     return lowerings[aten.add.Tensor](result, lowerings[aten.view.default](bias, [channels, *[1] * count]))
@@ -204,18 +213,37 @@ def _ints(given: Sequence[Any]) -> tuple[int, ...]:
     return tuple(int(one) for one in V.graph.sizevars.guard_int_seq(given))
 
 
-def _read(window: int, stride: int, padding: int, dilation: int, _: int) -> Side:
+def _read(window: int, stride: int, padding: int, dilation: int) -> Side:
     return Side(window, stride, padding, dilation, padding > 0)
 
 
-def _read_transposed(window: int, stride: int, padding: int, dilation: int, added: int) -> Side:
-    """Output o reads input i times element k of the window where o + padding = stride * i + dilation * k. added: to the
-    end of the output."""
+def _read_transposed(window: int, stride: int, padding: int, dilation: int) -> Side:
+    """Output o reads input i times element k of the window where o + padding = stride * i + dilation * k. stride and
+    dilation: without a common divisor."""
     if stride == 1:
         return Side(window, 1, dilation * (window - 1) - padding, dilation, True)
     taps = -(-window // stride)
     before = padding - (taps - 1) * dilation * stride
     return Side(taps, 1, 0, dilation, True, stride, -padding % stride, before, window % stride)
+
+
+def _spread(x: Any, lengths: Sequence[int], padding: Sequence[int], apart: Sequence[int]) -> Any:
+    """The outputs of a transposed convolution whose stride and dilation have the common divisor `apart` along a side.
+    It divides o + padding for each output o that reads any input: those are in x, and the others are 0."""
+    load, number = x.make_loader(), torch.int64
+
+    def element(index: Sequence[Any]) -> Any:
+        reached = [one + pad for one, pad in zip(index[2:], padding, strict=True)]
+        rests = [
+            ops.index_expr(ModularIndexing(one, 1, each), number) for one, each in zip(reached, apart, strict=True)
+        ]
+        is_in_x = functools.reduce(ops.and_, [ops.eq(rest, ops.constant(0, number)) for rest in rests])
+        at = [FloorDiv(one, each) - -(-pad // each) for one, pad, each in zip(reached, padding, apart, strict=True)]
+        return ops.masked(is_in_x, lambda: load([*index[:2], *at]), 0.0)
+
+    return ir.Pointwise.create(
+        device=x.get_device(), dtype=x.get_dtype(), inner_fn=element, ranges=[*x.get_size()[:2], *lengths]
+    )
 
 
 def _by_phases(weight: Any, sides: Sequence[Side], groups: int) -> Any:

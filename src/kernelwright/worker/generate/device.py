@@ -54,9 +54,15 @@ def pretend(target: Target) -> None:
     interfaces.caching_worker_device_properties["cuda"] = [properties]
     fake_tensor.init_gpu_context = _answering(None)
     FakeTensorMode.avoid_device_init = property(_answering(True))  # type: ignore[assignment]
+    torch.Tensor.contiguous = _contiguous  # type: ignore[assignment, method-assign]
     torch.version.cuda = torch.version.cuda or "13.0"
     install(target)
 
 
 def _answering(value: Any) -> Any:
     return lambda *args, **kwargs: value
+
+
+def _contiguous(x: torch.Tensor, memory_format: torch.memory_format = torch.contiguous_format) -> torch.Tensor:
+    """`x.contiguous()`; torch's own selects the device, which torch without CUDA cannot."""
+    return x if x.is_contiguous(memory_format=memory_format) else x.clone(memory_format=memory_format)

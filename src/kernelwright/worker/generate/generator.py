@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -49,7 +49,6 @@ def generate(job: Generate) -> Generated:
     from kernelwright.worker.generate.device import pretend
     from kernelwright.worker.generate.rows import whole_rows
     from kernelwright.worker.generate.sizes import neighbours
-    from kernelwright.worker.generate.templates import in_templates
 
     cases = [base, *neighbours(Search(problem, base))]
     pretend(find_target(job.target))
@@ -64,31 +63,43 @@ def generate(job: Generate) -> Generated:
             made = capture(problem, case, job.dtype)
             yield msgspec.structs.replace(made, splits=choices.splits())
 
-    templates: tuple[Capture, ...] = ()
-    rows: tuple[Capture, ...] = ()
-    try:
-        captures = tuple(captured())
+    def templated() -> Iterator[Capture]:
+        from kernelwright.worker.generate.templates import in_templates
+
         if may_have_templates(captures[0], problem.precision):
             with in_templates():
-                templates = tuple(captured())
-    except ProblemError:
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever Inductor raises ends the proposal, not the run
-        traceback.print_exc()
-        return Generated(
-            reason=f"Inductor raised {type(error).__name__}: {words_of(error).partition(chr(10))[0][:300]}"
-        )
-    if looped := captures[0].text.count(LOOP):
-        try:
+                yield from captured()
+
+    def in_one_piece() -> Iterator[Capture]:
+        if looped := captures[0].text.count(LOOP):
             with whole_rows():
                 series = captured()
                 first = next(series)
                 if first.text.count(LOOP) < looped:
-                    rows = (first, *series)
-        except Exception:  # noqa: BLE001 - as above; here the others are there anyway
+                    yield first
+                    yield from series
+
+    faults: dict[str, str] = {}
+
+    def attempted(name: str, series: Callable[[], Iterator[Capture]]) -> tuple[Capture, ...]:
+        """Empty, with its fault in `faults`, where Inductor fails at any size. Raises `ProblemError`."""
+        try:
+            return tuple(series())
+        except ProblemError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever Inductor raises ends these captures, not the run
             traceback.print_exc()
+            words = words_of(error).partition("\n")[0][:300]
+            faults[name] = f"Inductor raised {type(error).__name__}: {words}"
+            return ()
+
+    captures = attempted("captures", captured)
+    if not captures:
+        return Generated(reason=faults["captures"])
+    templates, rows = attempted("templates", templated), attempted("rows", in_one_piece)
+    reason = "; ".join(f"{name}: {fault}" for name, fault in faults.items())
     return Generated(captures=captures, templates=templates, rows=rows, inputs=inputs, precision=problem.precision,
-                     torch=str(torch.__version__))  # fmt: skip
+                     torch=str(torch.__version__), reason=reason)  # fmt: skip
 
 
 LOOP = "triton_red_"

@@ -16,7 +16,7 @@ from torch._inductor import config
 from torch._inductor.lowering import lowerings
 from torch._inductor.select_algorithm import AlgorithmSelectorCache, TritonTemplate, TritonTemplateCaller
 
-from kernelwright.worker.generate.convolution import CONVOLUTION, OWN, convolution
+from kernelwright.worker.generate.convolution import CONVOLUTION, LOWERING, convolution
 
 TEMPLATES = ("mm", "bmm", "convolution_of_1", "convolution_of_2", "convolution_of_3")
 """The templates that `kernelwright.inductor.templates` can read."""
@@ -38,10 +38,10 @@ def in_templates() -> Iterator[None]:
     choose, generate = AlgorithmSelectorCache.__call__, TritonTemplate.generate
 
     def chosen(cache: Any, name: str, choices: list[Any], *args: Any, **kwargs: Any) -> Any:
-        own: list[Any] = [
+        templates: list[Any] = [
             one for one in choices if isinstance(one, TritonTemplateCaller) and _template(one) in TEMPLATES
         ]
-        return choose(cache, name, own[:1] or choices[:1], *args, **kwargs)
+        return choose(cache, name, templates[:1] or choices[:1], *args, **kwargs)
 
     def of_one_config(template: Any, *args: Any, **kwargs: Any) -> Any:
         if "BLOCK_M" in kwargs:
@@ -63,7 +63,7 @@ def in_templates() -> Iterator[None]:
         _set(config, before)
         _set(AlgorithmSelectorCache, {"__call__": choose})
         _set(TritonTemplate, {"generate": generate})
-        lowerings[CONVOLUTION] = OWN
+        lowerings[CONVOLUTION] = LOWERING
 
 
 def _template(choice: TritonTemplateCaller) -> str:

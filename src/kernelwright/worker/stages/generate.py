@@ -39,7 +39,7 @@ def _kept(session: Session) -> Generated:
         return codec.record(processes.cache.fetch(key), Generated)
     except msgspec.ValidationError:
         found = _generate(session, job)
-    if found.captures:
+    if not found.reason:
         processes.cache.store(key, found)
     return found
 
