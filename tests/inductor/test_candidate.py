@@ -307,6 +307,16 @@ def test_templates_come_after_library_calls_where_both_are_allowed() -> None:
     assert ["torch.mm(" in one for one in candidate_texts(both, "none")] == [False]
 
 
+def test_where_one_of_the_two_cannot_be_converted_the_other_is_left() -> None:
+    calls, other = of_rows("extern_kernels.mm(arg0_1, arg0_1, out=buf0)"), of_rows()
+    broken = of_rows("buf1 = torch.ops.aten.nonzero.default(arg0_1)")
+    assert candidate_texts(msgspec.structs.replace(broken, templates=other.captures), "none") == candidate_texts(other)
+    both = msgspec.structs.replace(calls, templates=broken.captures)
+    assert candidate_texts(both, "any") == candidate_texts(calls, "any")
+    with pytest.raises(NotConverted, match=r"aten\.nonzero, which is no library step"):
+        candidate_texts(both, "none")
+
+
 def test_a_number_among_the_inputs_is_built_in_and_others_are_refused() -> None:
     made = tuple(capture(rows, width, unchanged) for rows, width in SIZES)
     text = candidate_text(Generated(captures=made, inputs=(("x", None), ("scale", "0.5"), ("mask", "None"))))

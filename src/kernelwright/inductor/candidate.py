@@ -47,26 +47,32 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
     reason = reason_to_leave(module, timed, generated.precision)
     if reason is not None and not (split and is_bound_by_products(module, timed)):
         raise LeaveIt(reason)
-    made = _converted(generated, generated.captures) if reason is None else []
+    made: list[_Made] = []
+    failures: list[NotConverted] = []
+
+    def convert(captures: Sequence[Capture], *ways: Way | None) -> None:
+        try:
+            for way in ways:
+                made.extend(_converted(generated, captures, way))
+        except NotConverted as failure:
+            failures.append(failure)
+
+    if reason is None:
+        convert(generated.captures, None)
     if made and generated.rows:
         with suppress(NotConverted):
             made += _converted(generated, generated.rows)
     if generated.templates:
-        try:
-            for way in (*WAYS, None) if split else (None,):
-                made += _converted(generated, generated.templates, way)
-        except NotConverted as failure:
-            if reason is not None:
-                raise LeaveIt(reason) from failure
-            if library != "any":
-                raise
+        convert(generated.templates, *(WAYS if split else ()), None)
     allowed = [one.text for one in made if not one.library or (library == "any" and reason is None)]
-    if not allowed and reason is not None:
+    if allowed:
+        return list(dict.fromkeys(allowed))
+    if reason is not None:
         raise LeaveIt(reason)
-    if not allowed:
-        fault = f"; {generated.reason}" * bool(generated.reason)
-        raise NotConverted(f"it calls {made[0].library[0]}, which needs LIBRARY = 'any' (--library any){fault}")
-    return list(dict.fromkeys(allowed))
+    if failures:
+        raise failures[0]
+    fault = f"; {generated.reason}" * bool(generated.reason)
+    raise NotConverted(f"it calls {made[0].library[0]}, which needs LIBRARY = 'any' (--library any){fault}")
 
 
 def _converted(generated: Generated, captures: Sequence[Capture], way: Way | None = None) -> list[_Made]:

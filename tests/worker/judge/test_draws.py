@@ -157,6 +157,21 @@ def test_a_large_case_with_one_output_pools_two_draws(draws: Draws, monkeypatch:
     assert set(asked) == {0, PERIOD}
 
 
+def test_other_cases_pool_two_draws_unless_they_have_many_outputs(
+    draws: Draws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(draws, "_errors", lambda case, draw: asked.append(draw) or draws.errors[case, draw][1])
+    draws.answer("small", PERIOD)
+    draws.answer("small", 0)
+    monkeypatch.setattr("kernelwright.worker.judge.draws.MANY_OUTPUTS", 2_800)
+    draws.limit("small", 0, 0)
+    assert set(asked) == {0}
+    monkeypatch.setattr("kernelwright.worker.judge.draws.MANY_OUTPUTS", 2_801)
+    draws.limit("small", 0, 0)
+    assert set(asked) == {0, PERIOD}
+
+
 MISH = """
 import torch
 
