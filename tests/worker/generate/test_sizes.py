@@ -26,6 +26,12 @@ def test_no_two_numbers_keep_a_distance() -> None:
             assert len(distances) > 1
 
 
+@pytest.mark.parametrize("value", [8, 16, 32, 48, 64, 1024])
+def test_two_equal_numbers_differ_at_some_neighbour(value: int) -> None:
+    chosen = [tuple(near(value, number, place)[0] for number in range(NEIGHBOURS)) for place in range(12)]
+    assert len(set(chosen)) == len(chosen)
+
+
 @pytest.mark.parametrize("value", [3, 4, 5, 8, 17, 60])
 def test_small_numbers_have_smaller_ones_where_there_are_any(value: int) -> None:
     for number in range(NEIGHBOURS):

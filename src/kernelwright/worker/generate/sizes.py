@@ -24,6 +24,9 @@ windows of neighbouring sizes."""
 PERIOD = 12
 """A distance that changes no remainder by 2, 3 or 4."""
 
+SIXTEENTHS = (15, 14, 12, 10, 8)
+"""Fractions of the case's own number that keep its divisors, by their numerators."""
+
 
 def near(value: int, number: int, place: int) -> list[int]:
     """Values for neighbour `number` in place of the file's number `value`, the best first.
@@ -31,13 +34,13 @@ def near(value: int, number: int, place: int) -> list[int]:
     Candidates are a value at a distance from STEPS and the values just below it, and fractions of `value`, which keep
     its divisors. The first `len(STEPS)` neighbours prefer the former, the others the latter. place: the index of the
     number in the file. It varies the values, so that no two numbers keep the same distance or ratio over all
-    neighbours.
+    neighbours, and two equal ones differ at some.
     """
     lowest = max(3, value // 2 + 1)
-    distance = STEPS[number % len(STEPS)] + PERIOD * (place * (number**2 + number + 1) % 7)
+    distance = STEPS[(number + place // len(SIXTEENTHS)) % len(STEPS)] + PERIOD * (place * (number**2 + number + 1) % 7)
     span = value - lowest
     first = value - 1 - (distance - 1) % (max(1, span) if span < PERIOD else span // PERIOD * PERIOD)
-    parts = [value * part // 16 for part in (15, 14, 12, 10, 8)]
+    parts = [value * part // 16 for part in SIXTEENTHS]
     free = [first, *range(first - 1, max(lowest, first - 5), -1)]
     alike = [*parts[(turn := (number + place) % len(parts)) :], *parts[:turn]]
     wanted = [*free, *alike] if number < len(STEPS) else [*alike, *free]
