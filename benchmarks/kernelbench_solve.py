@@ -69,7 +69,7 @@ SAID = 2000
 
 NO_ANSWER = "no answer within"
 
-OF_OTHERS = ("CUDA out of memory", NO_ANSWER)
+MAY_BE_CROWDED = ("CUDA out of memory", NO_ANSWER)
 """Parts of reasons that may be due to other problems on the same GPU."""
 
 ROWS = ("eager", "compile", "compile_max_autotune")
@@ -135,7 +135,7 @@ def with_room(memory: Memory, size: float, attempt: Callable[[], Row]) -> Row:
     """The row of a problem that takes `size` of a GPU's memory, tried once more alone where others were in its way."""
     with memory.taken(size):
         row = attempt()
-    if size < memory.most and any(reason in row["reason"] for reason in OF_OTHERS):
+    if size < memory.most and any(reason in row["reason"] for reason in MAY_BE_CROWDED):
         with memory.taken(memory.most):
             row = attempt()
     return row

@@ -28,7 +28,7 @@ def evaluated(worker: ProcessWorker, kernel: Kernel) -> dict[str, object]:
     return {
         "subject": kernel.subject, "name": kernel.name, "family": kernel.family, "status": found.status.value,
         "reason": found.reason, "wall_s": round(time.monotonic() - start_s, 3),
-        "verify_s": round(found.stages_s.get("verify", 0.0), 3),
+        "verify_s": round(sum(found.stages_s.get(stage, 0.0) for stage in ("draws", "verify")), 3),
     }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from generated import LAUNCH, NAME, SIZES, Change, capture, of_even_rows, of_rows, of_sum, unchanged
 from kernelwright.inductor import NotConverted, candidate_text, candidate_texts
+from kernelwright.inductor.candidate import _dense
 from kernelwright.model import Generated, TensorSpec
 from kernelwright.source.tunables import default_config
 
@@ -381,6 +382,8 @@ def test_an_input_of_other_strides_is_named() -> None:
 def test_an_input_is_dense_in_the_order_of_its_strides() -> None:
     assert "    x = x.contiguous()\n" in strided(4096, 1)
     assert "    x = x.permute(1, 0).contiguous().permute(1, 0)\n" in strided(1, 64)
+    one_channel = TensorSpec(shape=(3, 2, 1, 1), dtype="float32", stride=(2, 1, 2, 2))
+    assert _dense("x", one_channel) == "x = x.contiguous()", "a side of length 1 may have any stride"
 
 
 def test_where_nothing_was_generated_the_reason_is_given() -> None:

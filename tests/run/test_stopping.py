@@ -9,7 +9,19 @@ import pytest
 
 from fakes import STARTER, FakeProposer, FakeWorker, run_info, step
 from kernelwright.journal import EventKind, Journal, RunState
-from kernelwright.model import BUDGET_LIMITS, Budget, Evaluation, Operator, Proposal, Request, Status, Trial, Usage
+from kernelwright.journal.lanes import LaneTallies
+from kernelwright.model import (
+    BUDGET_LIMITS,
+    Budget,
+    Evaluation,
+    LaneChange,
+    Operator,
+    Proposal,
+    Request,
+    Status,
+    Trial,
+    Usage,
+)
 from kernelwright.propose.protocol import Context
 from kernelwright.run import Outcome, StopReason, optimize
 from kernelwright.run.spending import spent as spent_of
@@ -85,7 +97,7 @@ def test_gpu_seconds_count_judging_and_timing_and_reserve_the_longest_for_what_i
     assert reason(Budget(gpu_seconds=0.1), RunState()) is None
 
 
-def test_what_is_measured_once_counts_and_is_not_expected_again() -> None:
+def test_what_the_first_trial_measures_counts_and_is_not_expected_again() -> None:
     made = state()
     stages_s = {"draws": 6.0, "verify": 1.5, "time": 0.5}
     made.evaluations[0] = Evaluation(status=Status.PASSED, stages_s=stages_s)
@@ -95,6 +107,23 @@ def test_what_is_measured_once_counts_and_is_not_expected_again() -> None:
     found = obstacle(Budget(gpu_seconds=9.9), made, 0.0, ())
     assert found is not None
     assert found.detail == "8.0 of 9.9 GPU seconds, up to 2.0 each"
+    made.evaluations[1] = Evaluation(status=Status.PASSED, stages_s=stages_s)
+    assert reason(Budget(gpu_seconds=23.9), made) is StopReason.GPU_SECONDS, "16 used, 8 to come: it was measured again"
+    assert reason(Budget(gpu_seconds=24.0), made) is None
+
+
+def test_a_lane_that_has_measured_nothing_is_expected_to() -> None:
+    made = state()
+    made.evaluations[0] = Evaluation(status=Status.PASSED, stages_s={"draws": 6.0, "time": 2.0}, lane="one")
+    lanes = LaneTallies()
+    for name in ("one", "two", "three"):
+        lanes.take(LaneChange(lane=name, what="up"), 0.0)
+    lanes.note(made.evaluations[0])
+    lanes.take(LaneChange(lane="three", what="lost"), 0.0)
+    made = dataclasses.replace(made, told={0: Trial(request=made.requests[0], proposal=made.proposals[0])}, lanes=lanes)
+    assert spent_of(made, 0.0)["gpu_seconds"] == 8.0
+    assert reason(Budget(gpu_seconds=16.0), made) is None, "8 used, 6 to be measured on lane two, 2 for the trial"
+    assert reason(Budget(gpu_seconds=15.9), made) is StopReason.GPU_SECONDS
 
 
 def test_a_limit_of_nothing_lets_nothing_through() -> None:

@@ -64,6 +64,10 @@ def test_candidates_in_turn_start_one_interpreter_each(session: Session, monkeyp
     assert [one.status for one in found] == [Status.PASSED] * 2
     assert started["interpreter"] == 2
     assert all(one.stages_s["wait"] >= 0 and one.stages_s["verify"] > 0 for one in found)
+    draws_s = [one.stages_s.get("draws", 0.0) for one in found]
+    again = evaluate(session, Candidate(source=CANDIDATE.replace("double_kernel", "third_kernel")), "verify")
+    assert sum(draws_s) > 0, "the first candidate on a draw has its tolerance measured"
+    assert "draws" not in again.stages_s
 
 
 def test_a_second_candidate_costs_the_reference_no_call(session: Session) -> None:

@@ -47,6 +47,7 @@ class FakeProcesses:
         if message.verb == "fill":
             self.drawn.append(message.draw)
             self.now_s += self.filling_s
+            return self.filling_s
         return {"case": message.case, "status": "passed"}
 
     def ask_bench(self, message: Message, limit_s: float = 0.0, plan: Any = None) -> Any:
@@ -63,6 +64,7 @@ class FakeSubject:
     unfinished: dict[str, CaseResult] = field(default_factory=dict)
     kernels_sha: str = ""
     replayed_s: float = 0.0
+    measured_s: float = 0.0
 
     def replayable(self, plan: Plan) -> AddPlan:
         return AddPlan(name="plan", plan=plan, code=())

@@ -71,7 +71,7 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
         raise LeaveIt(reason)
     if failures:
         raise failures[0]
-    fault = f"; {generated.reason}" * bool(generated.reason)
+    fault = f"; {generated.reason}" if generated.reason else ""
     raise NotConverted(f"it calls {made[0].library[0]}, which needs LIBRARY = 'any' (--library any){fault}")
 
 
@@ -162,7 +162,8 @@ def _dense(name: str, spec: TensorSpec) -> str:
         if spec.shape[side] != 1 and spec.stride[side] != expected:
             raise NotConverted(f"the input {name} has strides {spec.stride}")
         expected *= spec.shape[side]
-    if order == sorted(order):
+    long = [side for side in order if spec.shape[side] != 1]
+    if long == sorted(long):
         return f"{name} = {name}.contiguous()"
     back = [order.index(side) for side in range(len(order))]
     return f"{name} = {name}.permute({', '.join(map(str, order))}).contiguous().permute({', '.join(map(str, back))})"

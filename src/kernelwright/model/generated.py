@@ -43,8 +43,8 @@ class Generated(Record, frozen=True, kw_only=True):
     templates: captures at the same sizes with Triton templates for products and convolutions, if `captures` call a
     library besides kernels. rows: captures at the same sizes that reduce rows in one piece, if `captures` loop over
     them. inputs: forward's arguments in order, each with None for a tensor, else the Python literal
-    of its value. precision: of float32 products. reason: why nothing was generated, or no templates or rows; "" if all
-    that may be of use was.
+    of its value. precision: of float32 products. reason: why nothing was generated, or no templates or rows; empty if
+    nothing failed.
     """
 
     captures: tuple[Capture, ...] = ()

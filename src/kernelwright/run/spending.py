@@ -38,11 +38,12 @@ def under_way(state: RunState) -> list[Usage]:
 
 class Cost(NamedTuple):
     """Spending on one limit. used: by each request that was answered or evaluated. under_way: by each other request so
-    far. beside: not by a request."""
+    far. beside: not by a request. expected: as well, but not spent yet."""
 
     used: list[float]
     under_way: list[float]
     beside: float = 0.0
+    expected: float = 0.0
 
     @property
     def total(self) -> float:
@@ -61,12 +62,20 @@ def usd(state: RunState) -> Cost:
 
 
 def gpu_seconds(state: RunState) -> Cost:
-    """GPU seconds. Not of a request: what each lane measures once, and work that was lost with a lane and repeated."""
-    profiles = state.profiled()
-    once_s = {number: draws_s(evaluation) for number, evaluation in state.evaluations.items()}
-    used = [gpu_s(evaluation, profiles.get(number, ())) - once_s[number]
-            for number, evaluation in state.evaluations.items()]  # fmt: skip
-    return Cost(used, [0.0] * len(state.open_numbers()), state.lanes.lost_s + sum(once_s.values()))
+    """GPU seconds. Beside the requests: the tolerances that a lane measures in its first evaluation, which are expected
+    of each lane, too, and work that was lost with a lane and repeated."""
+    profiles, used = state.profiled(), list[float]()
+    first_s: dict[str, float] = {}
+    for number, evaluation in state.evaluations.items():
+        measured_s, is_first = draws_s(evaluation), evaluation.lane not in first_s
+        if measured_s and is_first:
+            first_s[evaluation.lane] = measured_s
+        used.append(gpu_s(evaluation, profiles.get(number, ())) - measured_s * is_first)
+    waiting = sum(lane.evaluations == 0 and lane.state == "up" for lane in state.lanes.values())
+    return Cost(
+        used, [0.0] * len(state.open_numbers()), state.lanes.lost_s + sum(first_s.values()),
+        expected=waiting * max(first_s.values(), default=0.0),
+    )  # fmt: skip
 
 
 COSTS: dict[str, Callable[[RunState], Cost]] = {"tokens": tokens, "usd": usd, "gpu_seconds": gpu_seconds}

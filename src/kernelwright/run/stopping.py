@@ -1,7 +1,7 @@
 """Stop reasons of a run, and whether the budget allows one more request. Pure arithmetic.
 
 Each request under way counts as much as the most expensive one so far, so that a limit holds even if all of them finish
-at once. What a lane measures only once is not counted before it is spent.
+at once.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def obstacle(budget: Budget, state: RunState, elapsed_s: float, trials_s: Sequen
         if most is None or cost is None:
             continue
         found = cost(state)
-        if not _fits(found.used, found.under_way, most - found.beside):
+        if not _fits(found.used, found.under_way, most - found.beside - found.expected):
             dearest = max([*found.used, *found.under_way], default=0)
             total, each = (f"{amount:.{limit.cost_digits}f}" for amount in (found.total, dearest))
             detail = f"{total} of {limit.amount_text(most)} {limit.unit}, up to {each} each"

@@ -72,8 +72,7 @@ def gpu_s(evaluation: Evaluation | None, profiles: Sequence[Profile] = ()) -> fl
 
 
 def draws_s(evaluation: Evaluation) -> float:
-    """The part of `gpu_s` that measured the tolerances of draws: once for a problem on each lane, by its first
-    evaluation there."""
+    """The part of `gpu_s` that measured the tolerances of draws, which the first evaluation on a lane does."""
     return evaluation.stages_s.get("draws", 0.0)
 
 

@@ -87,6 +87,15 @@ def test_float64_is_left_to_the_library(shared_worker: StartedWorker, tmp_path: 
         candidate_text(found, "none")
 
 
+def test_a_convolution_whose_outputs_read_no_input_is_left_to_the_library(
+    shared_worker: StartedWorker, tmp_path: Path
+) -> None:
+    layers = "nn.ConvTranspose1d(4, 6, 1, stride=2, padding=1, dilation=4, output_padding=2)"
+    found = generated(shared_worker, tmp_path / "nothing.py", layers, dict(LAYERS["one side"][1], sizes="batch, 4, 1"))
+    assert "torch.convolution(" in candidate_text(found, "any")
+    assert all("extern_kernels.convolution(" in one.text for one in found.templates)
+
+
 def test_what_concerns_a_side_is_written_once_for_each() -> None:
     from kernelwright.worker.generate.convolution import text  # imports Inductor, which would delay every test run
 

@@ -146,6 +146,7 @@ def test_a_sum_that_cancels_in_one_draw_is_held_against_what_it_is_in_others(tmp
 
 def test_a_large_case_with_one_output_pools_two_draws(draws: Draws, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kernelwright.worker.judge.draws.LARGE_BYTES", 1)
+    monkeypatch.setattr(draws, "is_affordable", lambda case: False)
     asked: list[int] = []
     monkeypatch.setattr(draws, "_errors", lambda case, draw: asked.append(draw) or draws.errors[case, draw][1])
     draws.answer("small", PERIOD)
@@ -165,6 +166,7 @@ def test_other_cases_pool_two_draws_unless_they_have_many_outputs(
     draws.answer("small", PERIOD)
     draws.answer("small", 0)
     monkeypatch.setattr("kernelwright.worker.judge.draws.MANY_OUTPUTS", 2_800)
+    monkeypatch.setattr(draws, "is_affordable", lambda case: False)
     draws.limit("small", 0, 0)
     assert set(asked) == {0}
     monkeypatch.setattr("kernelwright.worker.judge.draws.MANY_OUTPUTS", 2_801)

@@ -163,7 +163,7 @@ def convolution(
     transposed: bool, output_padding: Sequence[int], groups: int,
 ) -> Any:  # fmt: skip
     """The lowering of `aten.convolution` to a template; the operators that follow add a bias. Inductor's own lowering
-    for dtypes that are not in `DTYPES`.
+    for dtypes that are not in `DTYPES`, and where no output reads any input.
 
     The template computes those outputs of a transposed convolution that read any input, see `_spread`."""
     if x.get_dtype() not in DTYPES:
@@ -182,6 +182,8 @@ def convolution(
              for side, step, pad, by, each in zip(window, stride, padding, dilation, apart, strict=True)]  # fmt: skip
     computed = [(length - 1 + pad) // each - -(-pad // each) + 1
                 for length, pad, each in zip(made, padding, apart, strict=True)]  # fmt: skip
+    if min(computed) < 1:
+        return LOWERING(x, weight, bias, stride, padding, dilation, transposed, added, groups)
     channels = weight.get_size()[1] * groups if transposed else weight.get_size()[0]
     if transposed:
         weight = _by_phases(weight, sides, groups)

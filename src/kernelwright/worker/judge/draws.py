@@ -11,6 +11,7 @@ import gc
 import math
 import random
 import secrets
+import time
 from dataclasses import replace
 from functools import partial
 
@@ -57,8 +58,8 @@ FEW_OUTPUTS = 64
 one of a thousand draws."""
 
 MANY_OUTPUTS = 1 << 20
-"""An output with as many elements shows the framework's largest error in one draw: of twice as many normal errors the
-largest is 2.5 % larger."""
+"""An output with as many elements shows the framework's largest error in one draw: of twice as many independent normal
+errors the largest is 2.5 % larger. Affordable cases have a second draw anyway (`own_units`)."""
 
 GRADIENTS_FRACTION = 1 / 64
 """Share of the device's memory that a case may take if its terms are measured by gradients: autograd keeps the tensors
@@ -88,7 +89,7 @@ class Draws:
     """The random draws of all cases of a problem, and their answers and tolerances.
 
     cases: each with the dtype that replaces its stated one, or None. specs, work: by case; flop: of the products in
-    work. errors, units, floors: of the answers that were made so far.
+    work. errors, units, floors: of the answers that were made so far. measured: the draws whose tolerances are known.
     """
 
     def __init__(self, problem: LoadedProblem, dtype: str | None, device: str) -> None:
@@ -281,17 +282,19 @@ class Draws:
             tolerance.ROUNDED_FACTORS if has_tf32 else None,
         )  # fmt: skip
 
-    def measure(self, case: str, draw: int) -> None:
+    def measure(self, case: str, draw: int) -> float:
         """Measure what candidates are compared with on this draw, unless it is known: the framework's errors on it and
-        on the draws that it is pooled with."""
+        on the draws that it is pooled with. Returns the seconds that this took."""
         if (case, draw) in self.measured:
-            return
+            return 0.0
+        start_s = time.monotonic()
         sensitive = self.answer(case, draw).sensitive
         for output, one in enumerate(sensitive):
             self.limit(case, draw, output)
             if one is not None:
                 self.own_units(case, draw, output)
         self.measured.add((case, draw))
+        return time.monotonic() - start_s
 
     def own_units(self, case: str, draw: int, output: int) -> float:
         """The framework's largest error in units of its element, on the same draws as `limit`."""
@@ -307,7 +310,7 @@ class Draws:
         if is_derived(draw):
             return [self._errors(case, draw)[output], *self._own(case, 0, output)]
         pooled, enough = [draw], FEW_OUTPUTS if self.is_large(case) else MANY_OUTPUTS
-        if math.prod(self.specs[case].outputs[output].shape) < enough:
+        if self.is_affordable(case) or math.prod(self.specs[case].outputs[output].shape) < enough:
             pooled.append((draw + PERIOD) % (2 * PERIOD))
         drawn = [(self._errors(case, one)[output], self.errors[case, one][0]) for one in pooled]
         return [own for own, distribution in drawn if distribution == drawn[0][1]]

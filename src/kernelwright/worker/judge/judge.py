@@ -111,13 +111,6 @@ class Judge:
         """The draws that judge a candidate. The case with padded inputs has only the inputs as given."""
         return [0] if case in self.strided else self.draws.draws_for(case)
 
-    def measured_draws(self, case: str) -> list[int]:
-        """The draws that judge a candidate, once their tolerances are known."""
-        draws = self.draws_for(case)
-        for draw in draws:
-            self.draws.measure(self.strided.get(case, case), draw)
-        return draws
-
     def answer(self, case: str, draw: int) -> Answer:
         return self.draws.answer(self.strided.get(case, case), draw)
 
@@ -129,9 +122,11 @@ class Judge:
             self.arenas[key] = attach(handle)
         return self.arenas[key]
 
-    def fill(self, case: str, draw: int, plan: Plan, handle: dict[str, Any], fresh: bool = True) -> None:
+    def fill(self, case: str, draw: int, plan: Plan, handle: dict[str, Any], fresh: bool = True) -> float:
         """Write inputs and parameters to their places in the plan. fresh: poison all other memory; otherwise it keeps
-        the values that the call before left there."""
+        the values that the call before left there. Returns the seconds that it took to measure the tolerance of the
+        draw; 0 where it is known."""
+        measured_s = self.draws.measure(self.strided.get(case, case), draw)
         arena, layout = self.arena(handle), Layout(plan.buffers)
         if fresh:
             self.poison = POISONS[draw % len(POISONS)]
@@ -139,6 +134,7 @@ class Judge:
         for _, target, source in self._bind_tensors(case, draw, plan, arena, layout):
             target.copy_(source)
         self._settle()
+        return measured_s
 
     def check(self, case: str, draw: int, plan: Plan, handle: dict[str, Any], first: int | None = None) -> CaseResult:
         """Check the arena after a replay of the plan: outputs and changed inputs are right, all other inputs are
@@ -350,7 +346,7 @@ def respond(judge: Judge, message: messages.ToJudge) -> Any:
         case messages.Peaks(file=file):
             return peaks.measured(Path(file))
         case messages.Draws(case=case):
-            return judge.measured_draws(case)
+            return judge.draws_for(case)
         case messages.AsDense(case=case, reading=reading):
             return judge.draws.read_as_dense(judge.strided[case], reading)
         case messages.Again(case=case):

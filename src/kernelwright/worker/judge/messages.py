@@ -30,7 +30,7 @@ class Peaks(Message, frozen=True, kw_only=True, tag="peaks"):
 
 
 class Draws(Message, frozen=True, kw_only=True, tag="draws"):
-    """The numbers of the draws that judge a candidate, once their tolerances are known."""
+    """The numbers of the draws that judge a candidate."""
 
     case: str
 

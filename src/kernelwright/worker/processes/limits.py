@@ -24,7 +24,7 @@ class Limits(Record, frozen=True, kw_only=True):
 
     draws_s: float = 600.0
     """Replays on all draws of a case: about twenty, each a few seconds at most on the CPU interpreter and milliseconds
-    on a GPU. A candidate that takes longer is not verified. Also the time to measure the tolerances of these draws."""
+    on a GPU. A candidate that takes longer is not verified."""
 
     suppressed_s: float = 5.0
     """One call with one kernel left out. A call that then loops over poison or never ends needed that kernel."""
@@ -32,9 +32,9 @@ class Limits(Record, frozen=True, kw_only=True):
     prepare_s: float = 60.0
     """One request to a bench, such as capturing and warming up a plan, or a batch of samples."""
 
-    judge_s: float = 300.0
+    judge_s: float = 600.0
     """One request to a judge. The float64 reference of a 4 GB case takes seconds on a GPU; that of a small case on a
-    CPU takes less."""
+    CPU takes less. The first request for a draw runs the reference some thirty times."""
 
     generate_s: float = 240.0
     """One run of a generator: Inductor at five sizes takes 4 s for a softmax on an idle machine, and a minute for a

@@ -61,6 +61,7 @@ class Subject:
         self.source = tunables.render(candidate.source, candidate.config)
         self.stages_s: dict[str, float] = {}
         self.replayed_s = 0.0
+        self.measured_s = 0.0
         self.kept: ExitStack | None = None
         self.plans: dict[str, Plan] = {}
         self.unplanned: dict[str, CaseResult] = {}
@@ -93,7 +94,8 @@ class Subject:
 
     @contextmanager
     def leased(self, name: str) -> Iterator[None]:
-        """A stage under the lease of the GPU. The time spent waiting for the lease counts as the stage "wait"."""
+        """A stage under the lease of the GPU. The time spent waiting for the lease counts as the stage "wait", and that
+        in which the judge measured tolerances (`measured_s`) as the stage "draws"."""
         with self.stage("wait"):
             self.processes.lease.acquire()
         try:
@@ -103,6 +105,10 @@ class Subject:
             with self.stage(name):
                 yield
         finally:
+            if self.measured_s:
+                for stage, seconds in (("draws", self.measured_s), (name, -self.measured_s)):
+                    self.stages_s[stage] = round(self.stages_s.get(stage, 0.0) + seconds, 4)
+                self.measured_s = 0.0
             self.processes.lease.release()
 
     @contextmanager

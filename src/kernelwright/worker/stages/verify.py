@@ -39,10 +39,9 @@ def verify(subject: Subject, case: Case) -> CaseResult:
     if why:
         return CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=f"not verified here: {why}")
     results: list[CaseResult] = []
-    with subject.leased("draws"):
-        draws = processes.ask_judge(Draws(case=case.name), processes.limits.draws_s)
     with subject.leased("verify"):
         before_s = subject.replayed_s
+        draws = processes.ask_judge(Draws(case=case.name))
         for count, draw in enumerate(draws):
             spent_s = subject.replayed_s - before_s
             if spent_s > processes.limits.draws_s:
@@ -182,7 +181,7 @@ def place(subject: Subject, case: str, draw: int, plan: Plan | None = None, fres
     arena = subject.processes.ask_bench(Reserve(nbytes=Layout(plan.buffers).nbytes))
     name = subject.replayable(plan).name
     fill = Fill(case=case, draw=draw, plan=name, arena=arena, fresh=fresh)
-    subject.processes.ask_judge(fill, plan=AddPlan(name=name, plan=plan))
+    subject.measured_s += subject.processes.ask_judge(fill, plan=AddPlan(name=name, plan=plan))
     return Check(case=case, draw=draw, plan=name, arena=arena)
 
 
