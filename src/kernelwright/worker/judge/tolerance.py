@@ -129,16 +129,16 @@ def errors(
         piece = slice(start, start + CHUNK)
         got = a[piece]
         wanted = _nearest(got, e[piece], [other[piece] for other in others], within)
-        difference, finite, right = _apart(got, wanted), None, None
+        difference, finite = _apart(got, wanted), None
         furthest = _largest(difference)
         if not math.isfinite(furthest):
             finite, right = torch.isfinite(wanted), _right_beyond(got, wanted, lenient)
             difference = torch.where(finite & torch.isfinite(got), difference, 0.0)
             furthest = _largest(difference)
-        if right is not None and not special and not bool(right.all()):
-            special = True
-            at = int((~right).nonzero()[0])
-            worst = describe(actual, start + at, float(got[at]), float(wanted[at]))
+            if not special and not bool(right.all()):
+                special = True
+                at = int((~right).nonzero()[0])
+                worst = describe(actual, start + at, float(got[at]), float(wanted[at]))
         if scale is None:
             sizes = wanted.double() if finite is None else torch.where(finite, wanted.double(), 0.0)
             largest, total = max(largest, _largest(sizes)), total + sum_of_squares(sizes)
