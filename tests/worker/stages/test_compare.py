@@ -100,7 +100,7 @@ class FakeSubject(Subject):
         self.processes, self.session = cast(Processes, processes), cast(Session, processes)
         self.plans, self.unplanned = {"large": PLAN}, {}
         self.kernels_sha, self.kernels, self.code = "", {}, {}
-        self.replayed_s = 0.0
+        self.replayed_s = self.measured_s = 0.0
         self.sent = {}
 
     @contextlib.contextmanager

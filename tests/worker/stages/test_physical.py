@@ -83,7 +83,7 @@ class FakeSubject(Subject):
         )
         self.plans, self.unplanned = {"large": PLAN}, {}
         self.kernels_sha = self.kernels_path = ""
-        self.replayed_s = 0.0
+        self.replayed_s = self.measured_s = 0.0
         self.sent, self.declared = {}, ()
 
     def prepare(self, cases: list[str]) -> None:
