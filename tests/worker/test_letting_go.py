@@ -43,7 +43,7 @@ class FakeProcesses:
         return ProblemInfo(name="double", format="native", source="", cases=(INFO,))
 
     def ask_judge(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> Any:
-        return codec.plain(self.said) if message.verb == "check" else None
+        return codec.plain(self.said) if message.verb == "check" else 0.0
 
     def ask_bench(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> Any:
         verb = message.verb
@@ -68,6 +68,7 @@ class FakeSubject:
     processes: FakeProcesses
     candidate: Candidate = Candidate(source="ours")  # noqa: RUF009 - frozen
     plans: dict[str, Plan] = field(default_factory=lambda: {CASE: PLAN})
+    measured_s: float = 0.0
 
     @property
     def session(self) -> FakeProcesses:

@@ -23,8 +23,8 @@ class FakeProcesses:
 
     calls_us: Iterator[tuple[float, float]]
 
-    def ask_judge(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> None:
-        pass
+    def ask_judge(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> float:
+        return 0.0
 
     def ask_bench(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> dict[str, Any]:
         if message.verb != "forgetting":
@@ -37,6 +37,7 @@ class FakeProcesses:
 class FakeSubject:
     processes: FakeProcesses
     plans: dict[str, Plan] = field(default_factory=lambda: {"timed": PLAN})
+    measured_s: float = 0.0
 
     def replayable(self, plan: Plan) -> AddPlan:
         return AddPlan(name="plan", plan=plan, code=())

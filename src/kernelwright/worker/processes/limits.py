@@ -32,7 +32,7 @@ class Limits(Record, frozen=True, kw_only=True):
     prepare_s: float = 60.0
     """One request to a bench, such as capturing and warming up a plan, or a batch of samples."""
 
-    judge_s: float = 600.0
+    judge_s: float = 300.0
     """One request to a judge. The float64 reference of a 4 GB case takes seconds on a GPU; that of a small case on a
     CPU takes less. The first request for a draw runs the reference some thirty times."""
 
