@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.model import Candidate, Status
+from kernelwright.search.convergence import gpu_s
 from kernelwright.worker.judge.elementwise import MULTIPLE
 from wrong.corpus import HONEST
 
@@ -51,7 +52,7 @@ def main(out: Path, times: int) -> None:
                         rows.append({"kernel": name, "case": result.case, "status": result.status.value,
                                      "error": result.element_error, "allowed": result.allowed_element_error,
                                      "rel": result.max_rel_error, "allowed_rel": result.allowed_rel_error,
-                                     "verify_s": sum(found.stages_s.get(stage, 0.0) for stage in ("draws", "verify"))})  # fmt: skip
+                                     "verify_s": gpu_s(found)})  # fmt: skip
     out.write_text(json.dumps({"device": device, "rows": rows}, indent=1) + "\n", encoding="utf-8")
     measured = [
         (float(str(row["error"])) / (float(str(row["allowed"])) / MULTIPLE), row) for row in rows if row["allowed"]

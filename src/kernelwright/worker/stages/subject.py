@@ -90,7 +90,10 @@ class Subject:
         try:
             yield
         finally:
-            self.stages_s[name] = round(self.stages_s.get(name, 0.0) + time.monotonic() - start, 4)
+            self._book(name, time.monotonic() - start)
+
+    def _book(self, stage: str, seconds: float) -> None:
+        self.stages_s[stage] = round(self.stages_s.get(stage, 0.0) + seconds, 4)
 
     @contextmanager
     def leased(self, name: str) -> Iterator[None]:
@@ -106,8 +109,8 @@ class Subject:
                 yield
         finally:
             if self.measured_s:
-                for stage, seconds in (("draws", self.measured_s), (name, -self.measured_s)):
-                    self.stages_s[stage] = round(self.stages_s.get(stage, 0.0) + seconds, 4)
+                self._book("draws", self.measured_s)
+                self._book(name, -self.measured_s)
                 self.measured_s = 0.0
             self.processes.lease.release()
 
