@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -87,6 +89,22 @@ def test_events_follow_the_journal(journal: Journal) -> None:
         rows = dict(server.run.rows())
         assert rows["best so far"].startswith("30.00 µs (trial 1)")
         assert rows["budget left"] == "4 of 6 trials"
+
+
+def test_an_event_is_seen_though_sizes_and_times_of_the_files_stayed(journal: Journal) -> None:
+    """A writer's log has a commit before readers see it: a look between the two must not be the last."""
+    log = journal.folder / f"{NAME}-wal"
+    write(journal, short_run(measured=True)[1])
+    with sqlite3.connect(journal.folder / NAME) as other:  # the log is written from its beginning again
+        other.execute("PRAGMA wal_checkpoint(RESTART)")
+    other.close()
+    run, before = LiveRun(journal.folder), log.stat()
+    seq = run.seq()
+    journal.append_stopped("trials", 1.0)
+    os.utime(log, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (log.stat().st_size, log.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert run.seq() == seq + 1
+    assert run.over() == "trials"
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1"])

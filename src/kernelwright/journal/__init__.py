@@ -3,7 +3,7 @@
 Each event is committed before the run acts on it, so a run that was killed at any moment can resume from its journal.
 """
 
-from kernelwright.journal.database import NAME, SCHEMA_VERSION, writer
+from kernelwright.journal.database import NAME, SCHEMA_VERSION, last_seq, writer
 from kernelwright.journal.events import (
     Abandoned,
     Event,
@@ -31,5 +31,6 @@ __all__ = [
     "SessionEnd",
     "SessionStart",
     "fold",
+    "last_seq",
     "writer",
 ]

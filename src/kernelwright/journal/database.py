@@ -131,6 +131,21 @@ def open_checked(path: Path, writable: bool) -> tuple[sqlite3.Connection, RunInf
     return connection, info, has_digests
 
 
+def last_seq(folder: Path) -> int:
+    """Of the last event in the folder's journal; 0 before the first. Takes less than a millisecond. The sizes and times
+    of the files do not tell: a writer's log has a commit before readers see it."""
+    path = folder / NAME
+    connection = _connect(path, "ro")
+    try:
+        limit_reading(connection)
+        ((last,),) = connection.execute("SELECT coalesce(max(seq), 0) FROM events")
+        return int(last)
+    except UNREADABLE as error:
+        raise unreadable(path, error) from error
+    finally:
+        connection.close()
+
+
 def limit_reading(connection: sqlite3.Connection) -> None:
     """Interrupt statements on this connection once `READING_S` have passed from now."""
     end_s = time.monotonic() + READING_S

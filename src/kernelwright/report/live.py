@@ -1,7 +1,7 @@
 """The report page of a run at work, over HTTP on the loopback, kept up to date by server-sent events.
 
-Reading never disturbs the run: the journal is opened read-only for a moment when its files have changed, and pages are
-made only when a browser asks.
+Reading never disturbs the run: the journal is opened read-only and for a moment, it is read as a whole only when it has
+new events, and pages are made only when a browser asks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kernelwright.codec import encode
 from kernelwright.errors import RunFolderError
-from kernelwright.journal import NAME, Event, Journal, writer
+from kernelwright.journal import Event, Journal, last_seq, writer
 from kernelwright.report.page import html_page
 from kernelwright.report.progress import Progress
 from kernelwright.report.view import read_run
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 HOST = "127.0.0.1"
 
 LOOK_S = 0.5
-"""How often a stream looks whether the journal's files changed."""
+"""How often a stream looks whether there are new events."""
 
 RENEW_S = 2.0
 """The least time between two pages."""
@@ -46,8 +46,6 @@ NOT_OVER = (StopReason.WAITING.value, StopReason.PAUSED.value)
 SIGN_OF_LIFE_S = 15.0
 """How often a quiet stream says something, so that a browser which left is noticed."""
 
-Stamp = tuple[tuple[int, int] | None, ...]
-
 
 class LiveRun:
     """What is known of the run in `folder` now. Thread-safe: each request runs in a separate thread."""
@@ -56,14 +54,9 @@ class LiveRun:
         """Raises `RunFolderError` where the folder holds no run."""
         self.folder = folder
         self._one_at_a_time = threading.Lock()
-        self._stamp: Stamp | None = None
         self._progress, self._seq = self._read()
         self.renew_s = RENEW_S
         """How long the next page may wait after the last."""
-
-    def stamp(self) -> Stamp:
-        """Changes whenever the run writes: time and size of the journal and its log."""
-        return tuple(_stat(self.folder / name) for name in (NAME, f"{NAME}-wal"))
 
     def rows(self) -> list[tuple[str, str]]:
         """State of the run, for the top of the page."""
@@ -94,23 +87,13 @@ class LiveRun:
         return page
 
     def _look(self) -> None:
-        stamp = self.stamp()
-        if stamp != self._stamp:
+        if last_seq(self.folder) != self._seq:
             self._progress, self._seq = self._read()
-            self._stamp = stamp
 
     def _read(self) -> tuple[Progress, int]:
         with Journal.open(self.folder) as journal:
             events: list[Event] = journal.history()
             return Progress(journal.info, events), events[-1].seq if events else 0
-
-
-def _stat(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_mtime_ns, found.st_size
 
 
 def messages(run: LiveRun, ended: threading.Event) -> Iterator[bytes]:
