@@ -196,6 +196,7 @@ def test_a_kernel_of_templates_has_the_library_calls_it_replaces_judged_beside_i
     worker, lines = beside(both)
     assert lines == ["for reference, in mode any: passed, 301.0 µs; run/in_mode_any.py"]
     assert worker.libraries[-1] == "any"
+    assert worker.calls[-1][1] == "search", "it is judged like a trial"
     text = Path("run/in_mode_any.py").read_text()
     assert "torch.mm(" in text
     assert "# kernelwright bench plain.py run/in_mode_any.py --library any\n" in text

@@ -41,7 +41,7 @@ def judge_in_mode_any(view: RunView, worker: Worker, notify: Notify) -> None:
         return
     settings, problem = info.settings, problem_in_run(view.folder)
     worker.load(str(problem.file), settings.dtype, library="any", which=settings.cases)
-    said = said_of(worker.evaluate(Candidate(source=source), "confirm"))
+    said = said_of(worker.evaluate(Candidate(source=source), "search"))
     write_file(
         view.folder,
         FILE,

@@ -29,7 +29,7 @@ from kernelwright.worker.processes.limits import Limits
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.session import Session
-from kernelwright.worker.stages.compare import COPY, measured_again, measured_case, unverified
+from kernelwright.worker.stages.compare import COPY, measured, measured_case, unverified
 from kernelwright.worker.stages.subject import Subject
 
 PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outputs=(), single=True)
@@ -50,7 +50,7 @@ class FakeProcesses:
     sample_us: dict[str, float] = field(default_factory=dict)
     steady_us: dict[str, float] = field(default_factory=dict)
     throttle: list[str] = field(default_factory=list)
-    """What NVML reads, once for each measurement of the case: a reason, "" for none."""
+    """What NVML reads in each sampling of the case, three times: a reason, "" for none."""
     keys: list[tuple[str, str]] = field(default_factory=list)
     limits: Limits = field(default_factory=Limits)
     asked: list[str] = field(default_factory=list)
@@ -79,9 +79,13 @@ class FakeProcesses:
         answers: dict[str, Any] = {"prepare": prepared, "sample": [sample_us], "clocks": None}
         answers |= {"call": (12.0, 3.0), "forgetting": {"as_left_us": [10.0], "anew_us": [10.0]}}
         if verb == "clocks" and self.throttle:
-            reason = self.throttle[min(self.asked.count("judge forget"), len(self.throttle) - 1)]
+            reason = self.throttle[min((self.readings() - 1) // 3, len(self.throttle) - 1)]
             return {"sm_mhz": 1500 if reason else 1980, "throttle": [reason] if reason else []}
         return answers.get(verb, 9.0)
+
+    def readings(self) -> int:
+        """How often the clocks were read while a candidate ran."""
+        return sum(verb == "clocks" for verb, _ in self.keys)
 
     def drop(self, role: str) -> None:
         self.asked.append(f"drop {role}")
@@ -147,7 +151,7 @@ def test_a_bench_that_was_killed_once_is_started_again_and_twice_is_said(monkeyp
         return processes
 
     def row(processes: FakeProcesses) -> Any:
-        return measured_again(cast(Processes, processes), INFO, {"mine": FakeSubject(processes)}, ("eager",), None)
+        return measured(cast(Processes, processes), INFO, {"mine": FakeSubject(processes)}, ("eager",), None)
 
     assert {one.status for one in row(lost_while_sampling(1)).implementations} == {Status.PASSED}
     with pytest.raises(WorkerError, match="twice"):
@@ -291,7 +295,7 @@ def test_against_a_candidate_the_ratios_and_verdicts_are_to_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("throttle", "measurements", "verdict"),
+    ("throttle", "samplings", "verdict"),
     [
         ([""], 1, "faster"),
         (["hardware_thermal", ""], 2, "faster"),
@@ -300,12 +304,17 @@ def test_against_a_candidate_the_ratios_and_verdicts_are_to_it() -> None:
         (["", "hardware_thermal"], 1, "faster"),
     ],
 )
-def test_a_gain_while_the_clock_was_slowed_down_is_measured_once_more(
-    throttle: list[str], measurements: int, verdict: str | None
+def test_a_gain_while_the_clock_was_slowed_down_is_sampled_once_more_and_judged_once(
+    throttle: list[str], samplings: int, verdict: str | None
 ) -> None:
     site = FakeProcesses(throttle=throttle, sample_us={"mine": 8.0, COPY: 8.0})
-    found = measured_again(cast(Processes, site), INFO, {"mine": FakeSubject(site)}, ("eager",), None)
-    assert site.asked.count("judge forget") == measurements
+    found = measured(cast(Processes, site), INFO, {"mine": FakeSubject(site)}, ("eager",), None)
+    assert site.readings() == 3 * samplings
+    assert site.asked.count("judge draws") == site.asked.count("judge forget") == 1
+    captures = [key for verb, key in site.keys if verb == "capture again"]
+    assert captures == ["eager", COPY, "mine", "mine", COPY, "eager"][: 3 * samplings]
+    assert found.exchanged_after is not None
+    assert {len(row.samples_us) for row in found.implementations} == {2 * found.exchanged_after}
     mine = next(row for row in found.implementations if row.name == "mine")
     assert mine.verdict == verdict
     assert mine.throttled == ("" if verdict else "throttled: not confirmed (hardware_thermal)")
@@ -313,10 +322,10 @@ def test_a_gain_while_the_clock_was_slowed_down_is_measured_once_more(
     assert mine.clocks.sm_mhz == (1500 if mine.clocks.throttle else 1980)
 
 
-def test_without_a_gain_a_slowdown_is_said_and_nothing_is_measured_again() -> None:
+def test_without_a_gain_a_slowdown_is_said_and_nothing_is_sampled_again() -> None:
     site = FakeProcesses(throttle=["power_cap"])
-    found = measured_again(cast(Processes, site), INFO, {"mine": FakeSubject(site)}, ("eager",), None)
-    assert site.asked.count("judge forget") == 1
+    found = measured(cast(Processes, site), INFO, {"mine": FakeSubject(site)}, ("eager",), None)
+    assert site.readings() == 3
     assert {row.clocks.throttle for row in found.implementations if row.clocks} == {("power_cap",)}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -54,6 +54,19 @@ class Floor:
     source: str
 
 
+@dataclass(frozen=True)
+class Sampled:
+    """The samples of one case. kept: rows that were sampled to the end. finished: those that are shown, without the
+    copy. failed: those that were not. half: rounds before the exchange. seed: of the order."""
+
+    kept: list[Row]
+    finished: list[Implementation]
+    failed: list[Implementation]
+    half: int
+    seed: int
+    floor: Floor
+
+
 def bench(
     session: Session,
     candidates: dict[str, Candidate],
@@ -79,7 +92,7 @@ def bench(
         except Ended as ended:
             subjects[name] = Implementation(name=name, status=ended.status, reason=ended.reason)
     if session.processes.on_gpu:
-        cases = tuple(measured_again(session.processes, info, subjects, framework, against) for info in chosen)
+        cases = tuple(measured(session.processes, info, subjects, framework, against) for info in chosen)
     else:
         cases = tuple(estimated_case(info, subjects) for info in chosen)
     return BenchReport(
@@ -129,15 +142,14 @@ def interpreted(subject: Subject, info: CaseInfo) -> CaseResult:
     return subject.processes.twice_if_lost(attempt)
 
 
-def measured_again(
+def measured(
     processes: Processes,
     info: CaseInfo,
     subjects: dict[str, Subject | Implementation],
     framework: tuple[str, ...],
     against: str | None,
 ) -> BenchCase:
-    """`measured_case`, repeated once if a process was lost, or if a candidate was faster while the GPU's clock was
-    throttled. Raises `WorkerError` if a process was lost twice."""
+    """`measured_case`, repeated once if a process was lost. Raises `WorkerError` if one was lost twice."""
 
     def attempt() -> tuple[BenchCase | Ended, bool]:
         try:
@@ -147,18 +159,10 @@ def measured_again(
                 raise
             return ended, True
 
-    def measured() -> BenchCase:
-        found = processes.twice_if_lost(attempt)
-        if isinstance(found, Ended):
-            raise WorkerError(f"the benchmark of case {info.case.name} failed twice: {found.reason}") from found
-        return found
-
-    first = measured()
-    if not any(is_doubtful(row) for row in first.implementations):
-        return first
-    last, before = measured(), {row.name: row for row in first.implementations}
-    rows = tuple(confirmed_gain(row, before.get(row.name)) for row in last.implementations)
-    return msgspec.structs.replace(last, implementations=rows)
+    found = processes.twice_if_lost(attempt)
+    if isinstance(found, Ended):
+        raise WorkerError(f"the benchmark of case {info.case.name} failed twice: {found.reason}") from found
+    return found
 
 
 def measured_case(
@@ -197,21 +201,9 @@ def measured_case(
                 rows.append(outcome)
             else:
                 failed.append(outcome)
-        seed = secrets.randbits(32)
-        readings: list[Clocks | None] = []
-        half, kept, lost = sample_in_halves(
-            rows,
-            random.Random(seed),
-            lambda among: referred(among, against),
-            lambda: readings.append(clocks_now(processes, copied.original if isinstance(copied, Row) else None)),
-        )
-        clocks = clocks_over(readings)
-        floor = floor_of(kept, copied, lost, half)
-        rows = [row for row in kept if row.name != COPY]
-        failed += [row for row in lost if row.name != COPY]
-        reference = referred(rows, against)
-        finished = [concluded(info, row, reference, clocks, half, floor) for row in rows]
-        finished = [with_shares(row, subjects.get(row.name), case) for row in finished]
+        sampled = sampled_again(processes, info, rows, copied, against)
+        failed += sampled.failed
+        finished = [with_shares(row, subjects.get(row.name), case) for row in sampled.finished]
         processes.ask_judge(to_judge.Forget())
         failed += spoilt(info, subjects, finished)
         processes.drop("bench")
@@ -219,8 +211,46 @@ def measured_case(
     finished.sort(key=lambda row: row.name not in FRAMEWORK)
     found = framed(info, [*(row for row in finished if row.name not in bad), *failed])
     return msgspec.structs.replace(
-        found, order_seed=seed, exchanged_after=half, noise_floor=floor.fraction, noise_floor_source=floor.source
+        found,
+        order_seed=sampled.seed,
+        exchanged_after=sampled.half,
+        noise_floor=sampled.floor.fraction,
+        noise_floor_source=sampled.floor.source,
     )
+
+
+def sampled_again(
+    processes: Processes, info: CaseInfo, rows: list[Row], copied: Row | Implementation | None, against: str | None
+) -> Sampled:
+    """`sampled`, and once more if a candidate was faster while the GPU's clock was throttled: then with the captures of
+    the second half first."""
+    first = sampled(processes, info, rows, copied, against)
+    if not any(is_doubtful(row) for row in first.finished):
+        return first
+    anew = [replace(row, rounds_us=[]) for row in reversed(first.kept)]
+    copy = next((row for row in anew if row.name == COPY), copied)
+    last, before = sampled(processes, info, anew, copy, against), {row.name: row for row in first.finished}
+    finished = [confirmed_gain(row, before.get(row.name)) for row in last.finished]
+    return replace(last, finished=finished, failed=[*first.failed, *last.failed])
+
+
+def sampled(
+    processes: Processes, info: CaseInfo, rows: list[Row], copied: Row | Implementation | None, against: str | None
+) -> Sampled:
+    """Sample prepared rows in turn. copied: the row of the copy, see `copy_of_fastest`."""
+    seed = secrets.randbits(32)
+    readings: list[Clocks | None] = []
+    half, kept, lost = sample_in_halves(
+        rows,
+        random.Random(seed),
+        lambda among: referred(among, against),
+        lambda: readings.append(clocks_now(processes, copied.original if isinstance(copied, Row) else None)),
+    )
+    clocks, floor = clocks_over(readings), floor_of(kept, copied, lost, half)
+    shown = [row for row in kept if row.name != COPY]
+    reference = referred(shown, against)
+    finished = [concluded(info, row, reference, clocks, half, floor) for row in shown]
+    return Sampled(kept, finished, [row for row in lost if row.name != COPY], half, seed, floor)
 
 
 def framework_outcome(processes: Processes, info: CaseInfo, name: str) -> Row | Implementation:
