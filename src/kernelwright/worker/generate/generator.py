@@ -6,11 +6,8 @@ The process executes the user's problem file, as the judge does, but no candidat
 from __future__ import annotations
 
 import os
-import traceback
-from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgspec
 import torch
 
 from kernelwright import codec
@@ -21,7 +18,6 @@ from kernelwright.worker.generate.messages import Generate
 from kernelwright.worker.plan.library import allow_tf32
 from kernelwright.worker.processes.channel import Channel, Done, Fault
 from kernelwright.worker.reference.derive import Search, load_with_cases
-from kernelwright.worker.reference.problem_module import words_of
 
 
 def main(channel: Channel, options: dict[str, Any]) -> None:
@@ -45,65 +41,26 @@ def generate(job: Generate) -> Generated:
     inputs = tuple((name, None if isinstance(value, torch.Tensor) else repr(value))
                    for name, value in zip(outline.input_names, outline.inputs, strict=True))  # fmt: skip
     # Importing Inductor takes seconds, so it is imported here and not by every fork server.
-    from kernelwright.worker.generate.capture import Choices, capture, prepare
+    from kernelwright.worker.generate.capture import prepare
     from kernelwright.worker.generate.device import pretend
-    from kernelwright.worker.generate.rows import whole_rows
+    from kernelwright.worker.generate.series import Series
     from kernelwright.worker.generate.sizes import neighbours
 
     cases = [base, *neighbours(Search(problem, base))]
     pretend(find_target(job.target))
     prepare()
     allow_tf32(problem.precision == "tf32")
-    choices = Choices()
-
-    def captured() -> Iterator[Capture]:
-        choices.restart()
-        for case in cases:
-            choices.begin()
-            made = capture(problem, case, job.dtype)
-            yield msgspec.structs.replace(made, splits=choices.splits())
-
-    def templated() -> Iterator[Capture]:
-        from kernelwright.worker.generate.templates import in_templates
-
-        if may_have_templates(captures[0], problem.precision):
-            with in_templates():
-                yield from captured()
-
-    def in_one_piece() -> Iterator[Capture]:
-        if looped := captures[0].text.count(LOOP):
-            with whole_rows():
-                series = captured()
-                first = next(series)
-                if first.text.count(LOOP) < looped:
-                    yield first
-                    yield from series
-
-    faults: dict[str, str] = {}
-
-    def attempted(name: str, series: Callable[[], Iterator[Capture]]) -> tuple[Capture, ...]:
-        """Empty, with its fault in `faults`, where Inductor fails at any size. Raises `ProblemError`."""
-        try:
-            return tuple(series())
-        except ProblemError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever Inductor raises ends these captures, not the run
-            traceback.print_exc()
-            words = words_of(error).partition("\n")[0][:300]
-            faults[name] = f"Inductor raised {type(error).__name__}: {words}"
-            return ()
-
-    captures = attempted("captures", captured)
+    series = Series(problem, cases, job.dtype)
+    captures = series.attempted("captures", series.ordinary())
     if not captures:
-        return Generated(reason=faults["captures"])
-    templates, rows = attempted("templates", templated), attempted("rows", in_one_piece)
-    reason = "; ".join(f"{name}: {fault}" for name, fault in faults.items())
+        return Generated(reason=series.faults["captures"])
+    templates: tuple[Capture, ...] = ()
+    if may_have_templates(captures[0], problem.precision):
+        templates = series.attempted("templates", series.templates())
+    rows = series.attempted("rows", series.rows(captures[0]))
+    reason = "; ".join(f"{name}: {fault}" for name, fault in series.faults.items())
     return Generated(captures=captures, templates=templates, rows=rows, inputs=inputs, precision=problem.precision,
                      torch=str(torch.__version__), reason=reason)  # fmt: skip
-
-
-LOOP = "triton_red_"
-"""The beginning of Inductor's names of kernels that loop over what they reduce."""
 
 
 def may_have_templates(captured: Capture, precision: str) -> bool:

@@ -1,0 +1,64 @@
+"""Series of captures of a problem, one capture at each of its sizes: ordinary kernels, templates in place of library
+calls, and rows in one piece in place of loops."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+
+import msgspec
+
+from kernelwright.errors import ProblemError
+from kernelwright.model import Capture, Case
+from kernelwright.worker.generate.capture import Choices, capture
+from kernelwright.worker.generate.rows import whole_rows
+from kernelwright.worker.reference.load import LoadedProblem
+from kernelwright.worker.reference.problem_module import words_of
+
+LOOP = "triton_red_"
+"""The beginning of Inductor's names of kernels that loop over what they reduce."""
+
+
+class Series:
+    """cases: the sizes; the first is the timed one. dtype: of the full-size cases, None for their own. faults: what
+    Inductor failed at, by name of the series."""
+
+    def __init__(self, problem: LoadedProblem, cases: list[Case], dtype: str | None) -> None:
+        self.problem, self.cases, self.dtype = problem, cases, dtype
+        self.choices = Choices()
+        self.faults: dict[str, str] = {}
+
+    def ordinary(self) -> Iterator[Capture]:
+        self.choices.restart()
+        for case in self.cases:
+            self.choices.begin()
+            made = capture(self.problem, case, self.dtype)
+            yield msgspec.structs.replace(made, splits=self.choices.splits())
+
+    def templates(self) -> Iterator[Capture]:
+        from kernelwright.worker.generate.templates import in_templates
+
+        with in_templates():
+            yield from self.ordinary()
+
+    def rows(self, first: Capture) -> Iterator[Capture]:
+        """Empty where no loop becomes a row in one piece. first: the ordinary capture at the first size."""
+        if looped := first.text.count(LOOP):
+            with whole_rows():
+                series = self.ordinary()
+                whole = next(series)
+                if whole.text.count(LOOP) < looped:
+                    yield whole
+                    yield from series
+
+    def attempted(self, name: str, captures: Iterator[Capture]) -> tuple[Capture, ...]:
+        """The captures; empty, with the fault in `faults`, where Inductor fails at any size. Raises `ProblemError`."""
+        try:
+            return tuple(captures)
+        except ProblemError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever Inductor raises ends this series, not the run
+            traceback.print_exc()
+            words = words_of(error).partition("\n")[0][:300]
+            self.faults[name] = f"Inductor raised {type(error).__name__}: {words}"
+            return ()
