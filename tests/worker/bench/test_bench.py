@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from kernelwright import codec
-from kernelwright.worker.bench import clock
+from kernelwright.worker.bench import clock, nvml
 from kernelwright.worker.bench import messages as to_bench
 from kernelwright.worker.bench.bench import Bench, respond
 from kernelwright.worker.plan.library import exact_products
@@ -70,7 +70,7 @@ def test_a_plan_is_kept_under_its_name_with_its_machine_code(monkeypatch: pytest
     assert bench.plans == {"p": message}
     assert respond(bench, received(to_bench.Warm(key="k"))) == 7.0
     monkeypatch.setattr(clock, "call_us", lambda run, restore: (run + restore, 1.0))
-    monkeypatch.setattr(clock, "observe", lambda: None)
+    monkeypatch.setattr(nvml, "device", lambda: None)
     assert respond(bench, received(to_bench.Call(key="k"))) == ("runrestore", 1.0)
     assert respond(bench, received(to_bench.Clocks())) is None
 

@@ -6,14 +6,13 @@ import contextlib
 import gc
 import weakref
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
 from kernelwright.model import Clocks
-from kernelwright.worker.bench import clock
+from kernelwright.worker.bench import clock, nvml
 
 
 class Device:
@@ -175,27 +174,16 @@ def test_where_plain_calls_are_faster_or_nothing_can_be_captured_they_are_timed(
 def test_clocks_are_read_while_the_work_runs(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     issued: list[int] = []
 
-    def reasons(gpu: str) -> int:
+    def observed(gpu: str) -> Clocks:
         issued.append(device.done.count("flush"))
-        return 0x44
+        return Clocks(sm_mhz=1500, throttle=(gpu,))
 
-    nvml = SimpleNamespace(
-        NVML_CLOCK_SM=1, NVML_CLOCK_MEM=2, NVML_TEMPERATURE_GPU=0, NVMLError=RuntimeError, nvmlInit=lambda: None,
-        nvmlDeviceGetHandleByIndex=lambda index: f"gpu {index}", nvmlDeviceGetPowerUsage=lambda gpu: 690_000,
-        nvmlDeviceGetClockInfo=lambda gpu, which: {1: 1500, 2: 3201}[which],
-        nvmlDeviceGetTemperature=lambda gpu, which: 80, nvmlDeviceGetCurrentClocksThrottleReasons=reasons,
-    )  # fmt: skip
-    monkeypatch.setattr(clock, "pynvml", nvml)
-    monkeypatch.setattr(clock, "nvml_device", clock.nvml_device.__wrapped__)
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(nvml, "device", lambda: "gpu 0")
+    monkeypatch.setattr(nvml, "observe", observed)
     timed = clock.Timed([device.piece("a", 200.0)])
     device.done.clear()
-    assert timed.clocks() == Clocks(
-        sm_mhz=1500, memory_mhz=3201, temperature_c=80, power_w=690.0, throttle=("power_cap", "hardware_thermal")
-    )
+    assert timed.clocks() == Clocks(sm_mhz=1500, throttle=("gpu 0",))
     assert issued == [clock.OBSERVED_REPLAYS]
-    monkeypatch.setattr(clock, "pynvml", None)
-    assert timed.clocks() is None
 
 
 @pytest.mark.parametrize("set_bytes", [1, 7 << 20, 50 << 20, 60 << 20, 300 << 20])

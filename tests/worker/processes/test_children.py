@@ -8,13 +8,17 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from kernelwright.errors import MachineError, WorkerError
 from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.processes import children
-from kernelwright.worker.processes.children import Child, ChildDied, ChildTimeout, ForkServer
+from kernelwright.worker.processes.channel import Channel
+from kernelwright.worker.processes.children import Child, ChildDied, ChildTimeout, ForkServer, ServerEnded
+from kernelwright.worker.processes.processes import described
 from kernelwright.worker.record.messages import RecordCases
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="reads /proc to see what is left behind")
@@ -261,6 +265,32 @@ def test_a_server_that_was_killed_is_our_fault_and_takes_its_children_along(tmp_
     for child in (idle, busy):
         child.channel.close()
     made.close()
+
+
+def test_a_server_that_does_not_answer_is_ended_because_its_late_answer_would_be_that_of_the_next_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = ForkServer(tmp_path)
+    made.ready()
+    monkeypatch.setattr(children, "ANSWER_S", 0.2)
+    os.kill(made.process.pid, signal.SIGSTOP)
+    with pytest.raises(ServerEnded):
+        made.spawn("probe")
+    assert not made.alive
+    made.close()
+
+
+def test_a_probe_that_dies_is_said_with_the_last_line_it_printed() -> None:
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    killed: list[bool] = []
+    probe: Any = SimpleNamespace(
+        channel=Channel(ours), printed=lambda limit: "Traceback\nno driver\n", kill=lambda: killed.append(True)
+    )
+    with pytest.raises(MachineError, match="ended without an answer: no driver"):
+        described(probe)
+    ours.close()
+    assert killed
 
 
 def test_closing_a_server_leaves_nothing_behind(tmp_path: Path) -> None:

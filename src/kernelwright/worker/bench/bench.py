@@ -22,7 +22,7 @@ from triton.runtime.errors import OutOfResources
 
 from kernelwright import codec
 from kernelwright.model import Clocks, Status
-from kernelwright.worker.bench import clock, messages
+from kernelwright.worker.bench import clock, messages, nvml
 from kernelwright.worker.bench.launching import allow_device_descriptors, compiled
 from kernelwright.worker.bench.race import race
 from kernelwright.worker.bench.restore import Restore
@@ -42,9 +42,6 @@ FORGETTING_SAMPLES = 5
 
 PART_SAMPLES = 5
 """Samples per part: a few are enough, because shares are printed in whole percent."""
-
-FLUSH_FACTOR = 2
-"""Size of the L2 flush over the size of the L2 cache: after it, the cache contains no data of earlier work."""
 
 
 @dataclass(frozen=True)
@@ -220,8 +217,7 @@ class Bench:
         assert self.arena is not None
         copies = [copy[:nbytes] for copy in self.shared[self.prepared[key].case]]
         rotation = self.prepared[key].timed.rotation
-        l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
-        flush = torch.empty(FLUSH_FACTOR * l2_bytes, dtype=torch.uint8, device=self.device).zero_
+        flush = clock.flush_buffer().zero_
         if wear:
             self.wear(key)
         as_left_us = [rotation.sample_us(flush) for _ in range(FORGETTING_SAMPLES)]
@@ -245,7 +241,7 @@ class Bench:
 
     def clocks(self, key: str | None) -> Clocks | None:
         """NVML's clocks while a prepared plan runs. key: None to read them without running a plan."""
-        return clock.observe(clock.nvml_device()) if key is None else self.prepared[key].timed.clocks()
+        return nvml.observe(nvml.device()) if key is None else self.prepared[key].timed.clocks()
 
     def rename(self, key: str, name: str) -> None:
         self.prepared[name] = self.prepared.pop(key)

@@ -18,12 +18,8 @@ from typing import Any
 
 import torch
 
-try:
-    import pynvml
-except ImportError:  # an optional dependency; then no clocks are read
-    pynvml = None
-
 from kernelwright.model import Clocks
+from kernelwright.worker.bench import nvml
 
 REPLAY_US = 1000.0
 """Length of one graph replay: events resolve 0.5 µs and a graph launch takes about 5 µs, so both stay under 1 %."""
@@ -181,11 +177,11 @@ class Timed:
 
     def clocks(self) -> Clocks | None:
         """NVML's readings while the GPU does this work, untimed; None without NVML."""
-        gpu = nvml_device()
+        gpu = nvml.device()
         with torch.cuda.stream(self.stream):
             for _ in range(OBSERVED_REPLAYS):
                 self._condition()
-        found = observe(gpu)
+        found = nvml.observe(gpu)
         self.stream.synchronize()
         return found
 
@@ -273,37 +269,3 @@ def sets_for_a_sample(call_us: float, bytes_per_set: int, free_bytes: int) -> in
     """Number of input sets such that one call on each takes about REPLAY_US, within half of the free memory."""
     affordable = max(1, free_bytes // 2 // max(bytes_per_set, 1))
     return int(max(1, min(-(-REPLAY_US // max(call_us, 0.1)), affordable, MAX_CALLS // 4)))
-
-
-@cache
-def nvml_device() -> Any:
-    """NVML's handle of the GPU; None without NVML."""
-    if pynvml is None:
-        return None
-    try:
-        pynvml.nvmlInit()
-        return pynvml.nvmlDeviceGetHandleByIndex(torch.cuda.current_device())
-    except pynvml.NVMLError:
-        return None
-
-
-def observe(gpu: Any) -> Clocks | None:
-    """Clocks, temperature, power and throttle reasons as NVML reads them now; None without NVML. gpu: NVML's handle."""
-    if gpu is None:
-        return None
-    try:
-        mask = pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu)
-        return Clocks(
-            sm_mhz=pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_SM),
-            memory_mhz=pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_MEM),
-            temperature_c=pynvml.nvmlDeviceGetTemperature(gpu, pynvml.NVML_TEMPERATURE_GPU),
-            power_w=pynvml.nvmlDeviceGetPowerUsage(gpu) / 1000,
-            throttle=tuple(name for bit, name in THROTTLE.items() if mask & bit),
-        )
-    except pynvml.NVMLError:
-        return None
-
-
-THROTTLE = {0x2: "application_clocks", 0x4: "power_cap", 0x8: "hardware_slowdown", 0x20: "software_thermal",
-            0x40: "hardware_thermal", 0x80: "power_brake"}  # fmt: skip
-"""Names of NVML's clocksThrottleReasons bits (nvml.h), without idle."""

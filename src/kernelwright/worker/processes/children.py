@@ -36,6 +36,9 @@ CONFINED = frozenset({*ALLOWANCES, "intruder"})
 IMPORT_TIMEOUT_S = 180.0
 """Time limit of importing torch and Triton. A cold import of torch took 25 s on a slow disk."""
 
+ANSWER_S = 60.0
+"""How long a fork server may take to answer a command, which takes it milliseconds."""
+
 GRACE_S = 2.0
 """Time for a child that closed its channel to end by itself, such as a crash that still writes its traceback."""
 
@@ -272,12 +275,10 @@ class ForkServer:
 
     def _asked(self, command: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         try:
-            self.control.settimeout(60.0)
+            self.control.settimeout(ANSWER_S)
             socket.send_fds(self.control, [msgspec.json.encode(command)], descriptors)
             data = self.control.recv(1 << 16)
-        except TimeoutError as error:
-            raise WorkerError("the fork server does not answer") from error
-        except OSError as error:
+        except OSError as error:  # a late answer would be taken for that of the next command
             raise self._ended() from error
         if not data:
             raise self._ended()
@@ -285,7 +286,7 @@ class ForkServer:
         return answer
 
     def _ended(self) -> ServerEnded:
-        """Kill a server that closed its socket: it can receive no command any more."""
+        """Kill a server that closed its socket or does not answer: no command can be sent to it any more."""
         self.kill()
         return ServerEnded(f"the fork server ended; its log is {self.log}")
 

@@ -33,10 +33,13 @@ def describe() -> dict[str, Any]:
 
 
 def driver_version() -> str | None:
-    """The NVIDIA driver's version from NVML; None without pynvml."""
+    """The NVIDIA driver's version from NVML; None without it: a container may have CUDA alone."""
     try:
         import pynvml
     except ImportError:
         return None
-    pynvml.nvmlInit()
-    return str(pynvml.nvmlSystemGetDriverVersion())
+    try:
+        pynvml.nvmlInit()
+        return str(pynvml.nvmlSystemGetDriverVersion())
+    except pynvml.NVMLError:
+        return None

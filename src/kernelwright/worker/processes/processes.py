@@ -27,7 +27,7 @@ from kernelwright.worker.compile.messages import Compile, Compiled, FromCompiler
 from kernelwright.worker.judge import messages as to_judge
 from kernelwright.worker.plan.sent import remember
 from kernelwright.worker.processes import answers
-from kernelwright.worker.processes.channel import Done, Failure, Fault
+from kernelwright.worker.processes.channel import ChannelClosed, ChannelTimeout, Done, Failure, Fault
 from kernelwright.worker.processes.children import Child, ChildDied, ChildTimeout, ForkServer, ServerEnded
 from kernelwright.worker.processes.lease import Lease
 from kernelwright.worker.processes.limits import Limits, usable_cores
@@ -35,6 +35,9 @@ from kernelwright.worker.processes.memory import SharedMemory
 from kernelwright.worker.processes.outcome import Ended
 
 T = TypeVar("T")
+
+PROBE_S = 120.0
+"""Time limit of describing the machine, which initialises CUDA."""
 
 NOTE = "judge.note"
 """File in which a judge names the code of the problem that it runs; read after the judge died."""
@@ -55,6 +58,22 @@ def peaks_file(machine: dict[str, Any]) -> Path:
     )
 
 
+def described(probe: Child) -> dict[str, Any]:
+    """What a probe says of this machine. Raises `MachineError` if it ends or hangs."""
+    try:
+        machine: dict[str, Any] = probe.channel.receive(PROBE_S)
+    except (ChannelClosed, ChannelTimeout) as error:
+        why = f"did not answer in {PROBE_S:g} s" if isinstance(error, ChannelTimeout) else "ended without an answer"
+        said = probe.printed(800).strip().splitlines()
+        raise MachineError(
+            f"the process that describes the GPU of this machine {why}{': ' if said else ''}{''.join(said[-1:])}",
+            "see whether nvidia-smi and torch.cuda.get_device_properties(0) work",
+        ) from error
+    finally:
+        probe.kill()
+    return machine
+
+
 class Processes:
     def __init__(
         self, scratch: Path, target: str | None, limits: Limits, cache: Cache | None = None, cores: int | None = None
@@ -69,12 +88,10 @@ class Processes:
         self.code = scratch / "code"
         self.compilers = ForkServer(self.scratch, cores=self.cores)
         try:
-            probe = self.compilers.spawn("probe")  # waits for the import of torch
+            self.machine = described(self.compilers.spawn("probe", log=True))  # waits for the import of torch
         except BaseException:  # KeyboardInterrupt too: leave no fork server behind
             self.compilers.close()
             raise
-        self.machine: dict[str, Any] = probe.channel.receive(120.0)
-        probe.kill()
         self.on_gpu = self.machine["device"] is not None
         self.device = BACKEND.name if self.on_gpu else "cpu"
         self.target = self._target(target)
