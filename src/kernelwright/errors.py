@@ -54,6 +54,10 @@ class MachineError(KernelwrightError):
     """This machine lacks something that the request needs."""
 
 
+class Unreachable(MachineError):
+    """The host of a worker cannot be reached now. One that was reached before may be back later."""
+
+
 class WorkerError(KernelwrightError):
     """The worker died or broke its protocol."""
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from fakes import evaluation_of
-from kernelwright.errors import MachineError, ProblemError, WorkerError, WorkerLost
+from kernelwright.errors import MachineError, ProblemError, Unreachable, WorkerError, WorkerLost
 from kernelwright.evaluator.attempts import ANSWER_S
 from kernelwright.evaluator.dispatch import MOST_LOSSES
 from kernelwright.evaluator.fleet import Fleet
@@ -162,6 +162,23 @@ def test_a_lane_that_was_left_out_comes_back_after_its_quarantine(
         while not any("search" in what for lane in lanes.started["lane 1"] for what in lane.done):
             with ThreadPoolExecutor(4) as threads:
                 list(threads.map(lambda n: fleet.evaluate(text(n), "search", LEADER), itertools.islice(numbers, 4)))
+
+
+def test_a_host_that_was_reached_and_cannot_be_now_is_tried_again_and_one_that_never_was_is_left_out() -> None:
+    lanes = Lanes(3)
+    lanes.refusals = {"lane 2": Unreachable("no such host")}
+    heard: list[tuple[str, str]] = []
+    with lanes.fleet() as fleet:
+        fleet.load("problem.py")
+        fleet.watch(lambda change: heard.append((change.lane, change.what)))
+        fleet.evaluate(text(1), "search", LEADER)
+        lanes.refusals["lane 1"] = Unreachable("it is rebooting")
+        fleet._lost("lane 1", fleet._workers["lane 1"], WorkerLost("it ended"))
+        while ("lane 1", "quarantined") not in heard:
+            pass
+    assert ("lane 1", "left out") not in heard
+    assert fleet._dispatch.lanes["lane 2"].is_unfit
+    assert not fleet._dispatch.lanes["lane 1"].is_unfit
 
 
 def test_who_watches_hears_of_losses_returns_quarantine_and_lanes_that_are_left_out() -> None:

@@ -52,11 +52,14 @@ def test_a_loss_from_outside_has_the_status_of_a_process_that_was_asked_to_end()
     assert relayed(Gone("it died", from_outside=False))[0] == KILLED
 
 
-def test_a_gateway_that_reaches_nothing_says_so_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("from_outside", "status"), [(False, 1), (True, OUTSIDE)])
+def test_a_gateway_that_reaches_nothing_says_so_in_one_line_and_whether_it_may_be_tried_again(
+    capsys: pytest.CaptureFixture[str], from_outside: bool, status: int
+) -> None:
     def connect(words: Sequence[str]) -> Told:
-        raise Gone(f"nothing is there for {' '.join(words)}", from_outside=False)
+        raise Gone(f"nothing is there for {' '.join(words)}", from_outside)
 
-    assert run(connect, ["--target", "sm_90"], io.StringIO()) == 1
+    assert run(connect, ["--target", "sm_90"], io.StringIO()) == status
     assert capsys.readouterr().err == "nothing is there for --target sm_90\n"
 
 

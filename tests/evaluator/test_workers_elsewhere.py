@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.errors import MachineError, ProblemError, WorkerError
+from kernelwright.errors import MachineError, ProblemError, Unreachable, WorkerError, WorkerLost
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.evaluator.places import lanes_at, start_lanes
 from kernelwright.model import Candidate, Status
@@ -80,6 +80,18 @@ def test_a_host_without_kernelwright_is_told_what_to_install(python_there: str) 
         start_lanes(lanes_at(f"ssh:gpubox?python={python_there}"))
     assert "ssh ended with status" in str(error.value)
     assert "pip install 'kernelwright[gpu]==" in (error.value.hint or "")
+
+
+def test_a_host_that_ssh_does_not_reach_is_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "bin" / "ssh").write_text("#!/bin/sh\nexit 255\n")
+    with pytest.raises(Unreachable, match="ssh ended with status 255"):
+        start_lanes(lanes_at("ssh:gpubox"))
+
+
+def test_a_worker_that_was_asked_to_end_before_its_hello_may_be_started_again() -> None:
+    with pytest.raises(WorkerLost) as error:
+        start_worker(["sh", "-c", "exit 143"])
+    assert error.value.from_outside
 
 
 def test_a_gpu_that_the_host_does_not_have_is_said() -> None:

@@ -259,12 +259,13 @@ class ProcessWorker:
                 future.set_exception(lost)
 
     def _never_began(self, command: Sequence[str], error: errors.WorkerLost) -> errors.KernelwrightError:
-        """The error of a worker that ended before its hello: MachineError (not retried) if the process ended by itself
-        with an error status, because it would do so again; else `error`."""
+        """The error of a worker that ended before its hello: `error`, after which it may be started again, if it was
+        killed or asked to end; else MachineError, because it would end by itself again."""
         status = self.process.returncode
-        if status is None or status <= 0:
+        if status is None or status <= 0 or status - 128 in OUTSIDE:
             return error
-        return errors.MachineError(
+        kind = errors.Unreachable if error.from_outside else errors.MachineError
+        return kind(
             f"{Exception.__str__(error)}: {command[0]} ended with status {status} before there was a worker",
             f"see its messages above; the worker's host needs: pip install 'kernelwright[gpu]=={__version__}'",
         )

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from kernelwright.errors import KernelwrightError, WorkerError, WorkerLost
+from kernelwright.errors import KernelwrightError, Unreachable, WorkerError, WorkerLost
 from kernelwright.evaluator.announcer import Announcer
 from kernelwright.evaluator.attempts import ANSWER_S, Attempts, LostAttempts
 from kernelwright.evaluator.dispatch import Dispatch, Where
@@ -82,6 +82,8 @@ class Fleet:
         """By lane, the steps that its current worker has done."""
         self._placed: dict[int, str] = {}
         """Lane of each job that may begin but whose thread has not noticed yet."""
+        self._reached: set[str] = set()
+        """Lanes that have had a worker."""
         self._blamed: dict[int, TookDown] = {}
         self._kind: dict[str, str | None] | None = None
         self._errors: list[KernelwrightError] = []
@@ -333,7 +335,8 @@ class Fleet:
                 else:
                     self._give_up(name, error, for_good=False)
             except KernelwrightError as error:
-                self._give_up(name, error, for_good=True)
+                is_away = worker is None and isinstance(error, Unreachable) and name in self._reached
+                self._give_up(name, error, for_good=not is_away)
             except Exception as error:  # noqa: BLE001 - our own fault; callers would wait for a lane whose thread ended
                 self._give_up(name, WorkerError(f"{type(error).__name__}: {error}"), for_good=True)
 
@@ -351,6 +354,7 @@ class Fleet:
             other = [what for what, here in worker.hello.kind.items() if here != kind[what]]
             if not other and not self._is_closed:
                 self._workers[name] = worker
+                self._reached.add(name)
                 self._done[name] = []
                 self._ready(name)
                 return

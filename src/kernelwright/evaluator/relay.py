@@ -181,5 +181,5 @@ def run(connect: Callable[[Sequence[str]], Far], words: Sequence[str], answers: 
         far = connect(words)
     except Gone as error:
         tell(str(error))
-        return 1
+        return OUTSIDE if error.from_outside else 1
     return relay(far, sys.stdin, answers, sys.stderr)
