@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from fakes import STARTER, evaluation_of, run_info
 from kernelwright import codec
 from kernelwright.errors import KernelwrightError, RunFolderError
 from kernelwright.journal import Event, EventKind, Journal, SessionEnd, SessionStart, database, fold
-from kernelwright.model import Budget, CaseResult, Evaluation, Operator, Proposal, Request, Status
+from kernelwright.model import Budget, Candidate, CaseResult, Evaluation, Operator, Proposal, Request, Status
 
 
 def refusal(folder: Path, writable: bool = False) -> str:
@@ -172,6 +173,43 @@ def interrupted(journal: Journal) -> None:
     with journal.together():
         journal.append_proposed(0, Proposal(author="starter", candidate=STARTER))
         raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("statement", ["BEGIN", "INSERT"])
+def test_an_interrupt_right_after_a_statement_loses_no_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    execute = Journal._execute
+
+    def interrupted(journal: Journal, text: str, values: tuple[Any, ...]) -> Any:
+        execute(journal, text, values)
+        if text.startswith(statement):
+            raise KeyboardInterrupt
+        return None
+
+    with Journal.create(tmp_path / "run", run_info()) as journal:
+        monkeypatch.setattr(Journal, "_execute", interrupted)
+        with pytest.raises(KeyboardInterrupt), journal.together():
+            journal.append_started(Budget())
+        monkeypatch.undo()
+        journal.append_stopped("interrupted", 1.0)
+    with Journal.open(tmp_path / "run") as journal:
+        started = [EventKind.STARTED] * (statement == "INSERT")
+        assert [event.kind for event in journal.events()] == [*started, EventKind.STOPPED]
+
+
+def test_a_full_disk_is_said_and_events_that_fit_later_are_kept(tmp_path: Path) -> None:
+    with Journal.create(tmp_path / "run", run_info()) as journal:
+        assert journal._connection is not None
+        ((pages,),) = journal._connection.execute("PRAGMA page_count")
+        journal._connection.execute(f"PRAGMA max_page_count={pages}")
+        long = Proposal(author="starter", candidate=Candidate(source="#" * 100_000))
+        with pytest.raises(RunFolderError, match="full"), journal.together():
+            journal.append_proposed(0, long)
+        journal._connection.execute(f"PRAGMA max_page_count={pages + 1000}")
+        journal.append_proposed(0, long)
+    with Journal.open(tmp_path / "run") as journal:
+        assert [event.seq for event in journal.events()] == [1]
 
 
 def test_another_thread_waits_until_what_is_appended_together_is_committed(tmp_path: Path) -> None:

@@ -158,11 +158,13 @@ class Journal:
         """Commit all appends of the block together at its end: act on them only after that. Other threads wait. The
         block is also committed after an exception, because each event was true when it was appended."""
         with self._one_at_a_time:
-            self._execute("BEGIN IMMEDIATE", ())
             try:
+                self._execute("BEGIN IMMEDIATE", ())
                 yield
             finally:
-                self._execute("COMMIT", ())
+                self._last = None  # SQLite may have taken the appends back, for want of space
+                if self._connection is not None and self._connection.in_transaction:
+                    self._execute("COMMIT", ())
 
     def put_blob(self, text: str) -> str:
         """Store a text once; return its hash, the key for `blob`."""
@@ -188,6 +190,7 @@ class Journal:
             row = (seq, kind.value, number, time, codec.encode(payload).decode())
             if self._has_digests:
                 row = (*row, digest(*row))  # type: ignore[assignment]
+            self._last = None  # an interrupt may come between the commit and the next line that knows of it
             try:
                 self._execute(f"INSERT INTO events VALUES ({', '.join('?' * len(row))})", row)
             except sqlite3.IntegrityError as error:
