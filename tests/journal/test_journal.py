@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import resource
 import sqlite3
 import threading
@@ -15,7 +16,7 @@ import pytest
 from fakes import STARTER, evaluation_of, run_info
 from kernelwright import codec
 from kernelwright.errors import KernelwrightError, RunFolderError
-from kernelwright.journal import Event, EventKind, Journal, SessionEnd, SessionStart, database, fold
+from kernelwright.journal import Event, EventKind, Journal, SessionEnd, SessionStart, database, fold, writer_lock
 from kernelwright.model import Budget, Candidate, CaseResult, Evaluation, Operator, Proposal, Request, Status
 
 
@@ -116,14 +117,14 @@ def test_a_run_that_is_being_written_is_named_as_such_to_a_second_one(tmp_path: 
 def test_a_run_that_came_while_the_lock_was_waited_for_is_not_written_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock = database.lock
+    lock = writer_lock.lock
 
     def late(folder: Path) -> int:
-        monkeypatch.setattr(database, "lock", lock)
+        monkeypatch.setattr(writer_lock, "lock", lock)
         Journal.create(folder, run_info()).close()
         return lock(folder)
 
-    monkeypatch.setattr(database, "lock", late)
+    monkeypatch.setattr(writer_lock, "lock", late)
     with pytest.raises(RunFolderError, match="already holds a run"):
         Journal.create(tmp_path, run_info(seed=7))
     with Journal.open(tmp_path, writable=True) as journal:
@@ -154,6 +155,16 @@ def test_a_refused_opening_leaves_the_run_free_for_the_next_writer(tmp_path: Pat
     refusal(tmp_path, writable=True)
     alter(tmp_path, "UPDATE meta SET value = '1' WHERE key = 'schema_version'")
     Journal.open(tmp_path, writable=True).close()
+
+
+def test_one_who_only_looks_whether_a_run_is_written_keeps_no_writer_out(tmp_path: Path) -> None:
+    Journal.create(tmp_path, run_info()).close()
+    with (tmp_path / "journal.lock").open() as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        leaving = threading.Timer(0.05, fcntl.flock, (looking, fcntl.LOCK_UN))
+        leaving.start()
+        Journal.open(tmp_path, writable=True).close()
+        leaving.join()
 
 
 def test_what_is_appended_together_is_committed_at_once(tmp_path: Path) -> None:

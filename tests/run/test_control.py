@@ -85,6 +85,21 @@ def test_a_run_stopped_during_a_pause_is_resumed_unpaused_by_whoever_goes_on(cre
     assert run(held, budget=Budget(trials=6)).reason is StopReason.TRIALS
 
 
+def test_a_run_that_is_written_elsewhere_is_not_stopped_from_here(
+    create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process id is that of another process here."""
+    signalled: list[int] = []
+    monkeypatch.setattr("kernelwright.run.control.os.kill", lambda process, signal: signalled.append(process))
+    journal = create()
+    stop(journal.folder)
+    assert signalled == [os.getpid()]
+    (journal.folder / "journal.lock").write_text(f"{os.getpid()} another-boot/pid:[1]")
+    with pytest.raises(RunFolderError, match="on another host or in another container"):
+        stop(journal.folder)
+    assert signalled == [os.getpid()]
+
+
 def test_only_a_run_at_work_can_be_paused_or_stopped(create: Create) -> None:
     journal = create()
     assert at_work(journal.folder) == os.getpid()

@@ -3,7 +3,7 @@
 Each event is committed before the run acts on it, so a run that was killed at any moment can resume from its journal.
 """
 
-from kernelwright.journal.database import NAME, SCHEMA_VERSION, last_seq, writer
+from kernelwright.journal.database import NAME, SCHEMA_VERSION, last_seq
 from kernelwright.journal.events import (
     Abandoned,
     Event,
@@ -15,6 +15,7 @@ from kernelwright.journal.events import (
 from kernelwright.journal.fold import RunState, Session, fold
 from kernelwright.journal.lanes import LaneTallies, LaneTally
 from kernelwright.journal.store import Journal
+from kernelwright.journal.writer_lock import is_elsewhere, writer
 
 __all__ = [
     "NAME",
@@ -31,6 +32,7 @@ __all__ = [
     "SessionEnd",
     "SessionStart",
     "fold",
+    "is_elsewhere",
     "last_seq",
     "writer",
 ]

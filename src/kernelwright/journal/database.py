@@ -3,8 +3,7 @@
 `store` reads and writes the rows. While a writer runs, the database is in WAL mode: every append is one synchronous
 commit that survives `kill -9` and a power cut, and readers and the writer do not block each other. Closing merges the
 log into `journal.db`, which is then the complete journal. After a kill, copy the whole folder (`journal.db-wal` is part
-of the journal). A writer locks `journal.lock`. The operating system releases the lock when the writer dies, so there is
-never a second writer and never a stale lock.
+of the journal). `writer_lock` keeps it to one writer.
 
 A journal may come from another person: links are refused, a schema that differs from this one is refused before a row
 is read, and reads have limits of size and time.
@@ -12,9 +11,7 @@ is read, and reads have limits of size and time.
 
 from __future__ import annotations
 
-import fcntl
 import functools
-import os
 import sqlite3
 import stat
 import time
@@ -24,7 +21,6 @@ import msgspec
 
 from kernelwright import codec
 from kernelwright.errors import RunFolderError
-from kernelwright.folders import open_locked
 from kernelwright.model import RunInfo
 
 SCHEMA_VERSION = 1
@@ -191,48 +187,6 @@ def _left_wal_mode(connection: sqlite3.Connection) -> bool:
             raise
         return False
     return True
-
-
-def lock(folder: Path) -> int:
-    """Take the folder's writer lock; closing the returned descriptor releases it.
-
-    The lock is on a separate file: closing any descriptor of the database would drop all of SQLite's (POSIX) locks on
-    it.
-    """
-    path = folder / "journal.lock"
-    descriptor = open_locked(folder, path.name)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        holder = os.pread(descriptor, 20, 0).decode("ascii", "replace")
-        os.close(descriptor)
-        message = f"{folder} is being written by another kernelwright (process {holder})"
-        raise RunFolderError(message, "wait until it ends, or stop it") from error
-    except OSError as error:
-        os.close(descriptor)
-        raise RunFolderError(f"{path} cannot be locked: {error.strerror}") from error
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-    return descriptor
-
-
-def writer(folder: Path) -> int | None:
-    """Id of the process that has the writer lock of `folder`; None if no process has it."""
-    path = folder / "journal.lock"
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise RunFolderError(f"{path} cannot be read: {error.strerror}") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.pread(descriptor, 20, 0)
-        return int(holder) if holder.isdigit() else None
-    finally:
-        os.close(descriptor)
-    return None
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:

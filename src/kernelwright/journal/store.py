@@ -21,7 +21,7 @@ import msgspec
 
 from kernelwright import codec
 from kernelwright.errors import KernelwrightError, RunFolderError
-from kernelwright.journal import database
+from kernelwright.journal import database, writer_lock
 from kernelwright.journal.consistent import check, large_numbers
 from kernelwright.journal.events import (
     Abandoned,
@@ -91,7 +91,7 @@ class Journal:
                 f"run folder {folder} cannot be made: {error.strerror}",
                 "name a new folder in a place of yours with --out",
             ) from error
-        lock = database.lock(folder)
+        lock = writer_lock.lock(folder)
         try:
             if path.exists():
                 raise RunFolderError(f"{folder} already holds a run", "resume it, or name another folder")
@@ -109,7 +109,7 @@ class Journal:
         if not path.is_file():
             what = f"holds no {database.NAME}" if folder.is_dir() else "does not exist"
             raise RunFolderError(f"run folder {folder} {what}", "name the folder of a run that was started")
-        lock = database.lock(folder) if writable else None
+        lock = writer_lock.lock(folder) if writable else None
         try:
             connection, info, has_digests = database.open_checked(path, writable)
         except RunFolderError:

@@ -15,7 +15,7 @@ from typing import Any
 from kernelwright.errors import RunFolderError
 from kernelwright.folders import remove_file, write_file
 from kernelwright.interruption import STOP
-from kernelwright.journal import writer
+from kernelwright.journal import is_elsewhere, writer
 
 PAUSED = "paused"
 
@@ -52,6 +52,11 @@ def at_work(folder: Path) -> int:
 def stop(folder: Path) -> None:
     """Ask the running process to end in order, as with Ctrl-C. Raises `RunFolderError` where it cannot be signalled."""
     process = at_work(folder)
+    if is_elsewhere(folder):
+        raise RunFolderError(
+            f"process {process}, which writes {folder}, is on another host or in another container",
+            "stop it there",
+        )
     try:
         os.kill(process, STOP)
     except (ProcessLookupError, PermissionError) as error:
