@@ -47,7 +47,7 @@ What each document has at least:
 - `bench --against FILE --json`: `schema_version`, `problem`, `candidate`, `baseline`, `recorded_on`, `max_slowdown`,
   `environment`, `cases` (each `case`, `outcome`: `within`, `slower`, `failed` or `not measured`; `reason`,
   `baseline_us`, `candidate_us`, `slowdown`, `slowdown_ci95`).
-- `profile --json`: `schema_version`, `problem`, `environment`, `profiles` (each `name`, `case`, `bound`, `timing`,
+- `profile --json`: `schema_version`, `problem`, `environment`, `failure` (of the candidate, else null), `profiles` (each `name`, `case`, `bound`, `timing`,
   `gap`, `fraction_of_bound`, `flop_per_byte`, `diagnosis`, `profile`; a counter has `name`, `value`, `unit`, `tool`).
 - `optimize --json` and `report --format json`: `schema_version`, `run`, `problem`, `settings`, `best`, `leader`,
   `starter`, `convergence`, `trials_by_status`, `open`, `stopped`, `usage`, `seconds`, `environment`; `optimize` adds
@@ -55,7 +55,8 @@ What each document has at least:
   `state`, `library`, `time_us`, `kind`, `against`, `share`, `trials`, `seconds`, `usd`, `reason`), `totals`.
 - `tune --json`: `schema_version`, `problem`, `kind` (`measured`, `estimate` or `replayed`), `device`, `environment`,
   `settings`, `space`, `joint` and `cases` (each `name`, `config`, `time_us`, `default_us`, `ratio`, `why`,
-  `confirmed`), `cost_of_one`, `finals`, `refused`, `learning_curve`, `failures`, `tried`, `stopped`, `seconds`.
+  `confirmed`), `cost_of_one`, `finals`, `refused`, `learning_curve`, `failures`, `tried`, `stopped`, `seconds`. While it
+  waits for an advisor's answer: `waits_in`, the folder.
 - `show --json`: the trials, or the one that was named, as the journal has them, with `confirmation`.
 - `compare --json`: `schema_version`, `first` and `second` (each `run`, `problem`, `device`, `best`, `confirmed`,
   `is_starter`, `time_us`, `kind`, `speedup`, `fraction_of_bound`, `to_best_s`, `seconds`, `tokens`, `cost_usd`),

@@ -10,6 +10,7 @@ request, the machine or kernelwright itself is at fault, and the command line tu
     │   └── ConfigError        an unknown strategy, provider, option value, or a missing key
     ├── NothingToWin       an answer, not a fault: the framework's library call is the whole computation
     ├── MachineError       this machine lacks something (a GPU, torch, Triton)
+    │   └── Unreachable        the host of a worker, for now
     ├── WorkerError        the worker died or broke its protocol: our failure
     │   └── WorkerLost         its process or the connection to it is gone: another worker could do the request
     └── ProviderError      a model provider gave no usable answer after its retries

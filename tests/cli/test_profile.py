@@ -73,6 +73,11 @@ def test_a_kernel_that_is_wrong_is_not_profiled() -> None:
     assert result.exit_code == 1
     assert "kernel.py failed on big: the source says that it fails" in result.stderr
     assert [purpose for _, purpose in worker.calls if purpose == "profile"] == []
+    result = run("profile", "double.py", "kernel.py", "--json")
+    assert result.exit_code == 1
+    document = json.loads(result.stdout)
+    assert document["profiles"] == []
+    assert document["failure"] == "kernel.py failed on big: the source says that it fails: wrong"
 
 
 def test_a_case_that_there_is_not_is_a_fault_that_lists_those_there_are() -> None:

@@ -191,7 +191,13 @@ def test_the_same_seed_replays_to_the_same_pick_and_another_may_not(record: Path
 
 
 def test_what_a_record_decides_cannot_be_asked_for(record: Path) -> None:
-    for words in (("--case", "big"), ("--space", "space.toml"), ("--dtype", "float16"), ("--unqualified",)):
+    for words in (
+        ("--case", "big"),
+        ("--space", "space.toml"),
+        ("--dtype", "float16"),
+        ("--unqualified",),
+        ("--cases", "stated"),
+    ):
         result = without_worker("--recorded", str(record), *words)
         assert result.exit_code == 2
         assert f"{words[0]} has no meaning with --recorded" in result.stderr
@@ -289,6 +295,7 @@ def test_the_mailbox_waits_for_an_answer_and_the_same_command_goes_on_with_it() 
     assert "waiting for out/advice.reply.md" in waiting.stderr
     assert worker.calls == []
     assert not Path("out/history.csv").exists()
+    assert json.loads(run(*words, "--json", worker=TuneWorker()).stdout) == {"waits_in": "out"}
     Path("out/advice.reply.md").write_text("half of an ans")
     assert "out/advice.reply.md cannot be used" in fault(run(*words, worker=TuneWorker()))
     Path("out/advice.reply.md").write_text(json.dumps(NAMED))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,12 +16,21 @@ from command_line import PROBLEM
 from fakes import ENVIRONMENT, FakeWorker
 from fakes import PROBLEM as INFO
 from generated import of_rows
-from kernelwright.errors import MachineError, ProblemError, RequestError
+from kernelwright.errors import MachineError, ProblemError, RequestError, WorkerLost
 from kernelwright.jobs.in_mode_any import said_of
 from kernelwright.jobs.optimize import optimize, resume
 from kernelwright.jobs.settings import read_settings
 from kernelwright.journal import Event, EventKind, Journal
-from kernelwright.model import Budget, Evaluation, Generated, LibraryMode, QualificationReport, RunInfo, Status
+from kernelwright.model import (
+    Budget,
+    Evaluation,
+    Generated,
+    LibraryMode,
+    ProblemInfo,
+    QualificationReport,
+    RunInfo,
+    Status,
+)
 from kernelwright.run import StopReason
 from samples import SOURCE
 from started import starting
@@ -194,7 +205,7 @@ def test_a_kernel_of_templates_has_the_library_calls_it_replaces_judged_beside_i
     step = "extern_kernels.mm(arg0_1, arg0_1, out=buf0)"
     both = msgspec.structs.replace(of_rows(step), templates=of_rows().captures)
     worker, lines = beside(both)
-    assert lines == ["for reference, in mode any: passed, 301.0 µs; run/in_mode_any.py"]
+    assert lines == ["for reference, in mode any: passed, 300.0 µs; run/in_mode_any.py"]
     assert worker.libraries[-1] == "any"
     assert worker.calls[-1][1] == "search", "it is judged like a trial"
     text = Path("run/in_mode_any.py").read_text()
@@ -203,6 +214,24 @@ def test_a_kernel_of_templates_has_the_library_calls_it_replaces_judged_beside_i
     assert "torch.mm(" not in Path("run/best_kernel.py").read_text()
     resume("run", Budget(trials=2), start_worker=starting(again := FakeWorker(generated=both)), notify=silent)
     assert again.libraries == ["none"]
+
+
+def test_a_reference_that_cannot_be_judged_leaves_the_search_finished() -> None:
+    @dataclass
+    class Lost(FakeWorker):
+        def load(self, *args: Any, **options: Any) -> ProblemInfo:
+            if options.get("library") == "any":
+                raise WorkerLost("the worker ended without an answer")
+            return super().load(*args, **options)
+
+    Path("plain.py").write_text(PROBLEM)
+    both = msgspec.structs.replace(of_rows("extern_kernels.mm(arg0_1, arg0_1, out=buf0)"), templates=of_rows().captures)
+    lines: list[str] = []
+    worker = Lost(generated=both)
+    result = optimize("plain.py", out="run", trials=1, start_worker=starting(worker), notify=lines.append)
+    assert result.best is not None
+    assert "for reference, in mode any: not judged: the worker ended without an answer" in lines
+    assert not Path("run/in_mode_any.py").exists()
 
 
 def test_what_is_estimated_leaves_library_calls_out_and_is_no_reference() -> None:

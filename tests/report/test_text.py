@@ -194,12 +194,21 @@ def test_the_commands_to_repeat_a_run_carry_all_its_settings() -> None:
 
 def test_the_kernel_is_judged_again_as_the_run_judged_it() -> None:
     """In its own dtype it would be another kernel, and a problem that does not qualify is refused unless asked for."""
-    view = run_view(short_run(), confirmed={4: passed(26.0)}, dtype="float16", unqualified=True)
+    view = run_view(short_run(), confirmed={4: passed(26.0)}, dtype="float16", cases="stated", unqualified=True)
     again, verify, bench, profile = repeat_commands(view)
-    assert again.endswith("--dtype float16 --unqualified")
+    assert again.endswith("--dtype float16 --cases stated --unqualified")
     for verb, words in (("verify", verify), ("bench", bench)):
-        assert words == f"kernelwright {verb} softmax runs/one/best_kernel.py --dtype float16 --unqualified"
+        judged = "--dtype float16 --cases stated --unqualified"
+        assert words == f"kernelwright {verb} softmax runs/one/best_kernel.py {judged}"
     assert profile == "kernelwright profile softmax runs/one/best_kernel.py --dtype float16"
+
+
+def test_cases_that_were_derived_and_the_usual_target_need_no_option_and_another_target_does() -> None:
+    view = run_view(short_run(), confirmed={4: passed(26.0)}, cases="derived")
+    assert not [words for words in repeat_commands(view) if "--cases" in words or "--target" in words]
+    elsewhere = msgspec.structs.replace(view.info.environment, target="sm_100")
+    view = replace(view, info=msgspec.structs.replace(view.info, environment=elsewhere))
+    assert all(words.partition("--target ")[2].startswith("sm_100") for words in repeat_commands(view))
 
 
 def test_what_holds_the_best_back_is_said_with_who_read_it() -> None:

@@ -92,7 +92,7 @@ class ProfileResult(ProfileReport, frozen=True, kw_only=True):
 
     def document(self) -> dict[str, Any]:
         """The document that `profile --json` prints."""
-        return document(self.problem, self.environment, self.profiles)
+        return document(self.problem, self.environment, self.profiles, self.failure)
 
     def __str__(self) -> str:
         return "\n\n".join([*map(profiled_text, self.profiles), *([self.failure] if self.failure else [])])

@@ -70,7 +70,6 @@ def profile(
         dtype=dtype,
         library=library,
     )
-    if found.failure is not None:
-        ctx.exit(1)
     if as_json:
-        say_document(document(found.problem, found.environment, found.profiles))
+        say_document(document(found.problem, found.environment, found.profiles, found.failure))
+    ctx.exit(0 if found.failure is None else 1)

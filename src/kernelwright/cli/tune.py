@@ -116,18 +116,18 @@ def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: st
         "notify": note,
     }
     if given["recorded"] is not None:
-        for name in ("cases", "space", "dtype", "library", "target", "unqualified", "gpus", "workers"):
-            if given[name]:
+        for name in ("cases", "space", "dtype", "library", "target", "which", "unqualified", "gpus", "workers"):
+            if options.is_typed(ctx, name):
                 flag = options.flag_of(ctx, name)
                 raise click.UsageError(f"{flag} has no meaning with --recorded: the record decides it.")
-        outcome = job.replay(given["recorded"], settings, problem=problem, candidate=candidate, **begin).outcome
+        result = job.replay(given["recorded"], settings, problem=problem, candidate=candidate, **begin)
     else:
         assert problem is not None
         named = {name: given[name] for name in ("space", "cases", "target", "library", "which", "unqualified")}
-        outcome = job.tune(problem, candidate, settings, start_worker=start_worker, **named, **begin).outcome
-    if outcome is None:
-        ctx.exit(0)
-    say(tuning_text(outcome), given["as_json"])
+        result = job.tune(problem, candidate, settings, start_worker=start_worker, **named, **begin)
+    outcome = result.outcome
+    if outcome is not None:
+        say(tuning_text(outcome), given["as_json"])
     if given["as_json"]:
-        say_document(tuning_document(outcome))
-    ctx.exit(0 if outcome.joint is not None else 1)
+        say_document({"waits_in": str(result.folder)} if outcome is None else tuning_document(outcome))
+    ctx.exit(0 if outcome is None or outcome.joint is not None else 1)

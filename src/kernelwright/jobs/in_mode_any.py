@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kernelwright.errors import RequestError, WorkerError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.folders import write_file
 from kernelwright.inductor import LeaveIt, NotConverted, candidate_text
@@ -40,8 +41,12 @@ def judge_in_mode_any(view: RunView, worker: Worker, notify: Notify) -> None:
         notify(f"for reference, in mode any: {reason}")
         return
     settings, problem = info.settings, problem_in_run(view.folder)
-    worker.load(str(problem.file), settings.dtype, library="any", which=settings.cases)
-    said = said_of(worker.evaluate(Candidate(source=source), "search"))
+    try:
+        worker.load(str(problem.file), settings.dtype, library="any", which=settings.cases)
+        said = said_of(worker.evaluate(Candidate(source=source), "search"))
+    except (RequestError, WorkerError) as error:
+        notify(f"for reference, in mode any: not judged: {error}")
+        return
     write_file(
         view.folder,
         FILE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Literal
 
+from kernelwright.devices.backend import BACKEND
 from kernelwright.model import BUDGET_LIMITS, Budget
 from kernelwright.report.view import RunView
 
@@ -22,10 +23,7 @@ def repeat_commands(view: RunView) -> list[str]:
     words += ["--thinking", str(settings.thinking)] if settings.thinking is not None else []
     if settings.starter is not None:
         words += ["--starter", settings.starter]
-    if settings.dtype is not None:
-        words += ["--dtype", settings.dtype]
-    if settings.library is not None:
-        words += ["--library", settings.library]
+    words += _judged_as(view)
     if settings.control is not None:
         words += ["--control", settings.control]
     if settings.lessons is not None:
@@ -45,9 +43,18 @@ def command_on_best(verb: Literal["verify", "bench", "profile"], view: RunView) 
     """The commands that judge or time the best kernel, as the run did."""
     settings = view.info.settings
     words = ["kernelwright", verb, settings.problem, str(view.folder / KERNEL)]
-    words += ["--dtype", settings.dtype] if settings.dtype is not None else []
-    words += ["--library", settings.library] if settings.library is not None else []
+    words += _judged_as(view, with_cases=verb != "profile")
     return words + (["--unqualified"] if settings.unqualified and verb != "profile" else [])
+
+
+def _judged_as(view: RunView, with_cases: bool = True) -> list[str]:
+    """The options that say what is judged. with_cases: whether the verb may derive cases."""
+    settings, where = view.info.settings, view.info.environment
+    words = ["--dtype", settings.dtype] if settings.dtype is not None else []
+    words += ["--library", settings.library] if settings.library is not None else []
+    words += ["--cases", settings.cases] if with_cases and settings.cases == "stated" else []
+    is_chosen = where.device is None and where.target != BACKEND.default_target
+    return words + (["--target", where.target] if is_chosen else [])
 
 
 def _options(flag: str, options: dict[str, bool | int | float | str]) -> list[str]:

@@ -139,10 +139,12 @@ def launch_text(launch: LaunchProfile, full: bool) -> str:
     return f"{launch.kernel}{where}\n" + indented(counters)
 
 
-def document(problem: ProblemInfo, environment: Environment, rows: Sequence[Profiled]) -> dict[str, Any]:
-    """What `profile --json` prints."""
+def document(
+    problem: ProblemInfo, environment: Environment, rows: Sequence[Profiled], failure: str | None
+) -> dict[str, Any]:
+    """What `profile --json` prints. failure: how the candidate failed."""
     head = {"schema_version": 1, "problem": problem.name, "library": problem.library, "environment": environment}
-    return {**head, "profiles": [row(one) for one in rows]}
+    return {**head, "profiles": [row(one) for one in rows], "failure": failure}
 
 
 def row(one: Profiled) -> dict[str, Any]:
