@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from kernelwright.errors import RequestError
-from kernelwright.evaluator.places import SSH, Gpu, Lane, choose, find_gpus, lanes_at, start_lanes
+from kernelwright.evaluator.places import SSH, Gpu, Lane, choose, find_gpus, is_reserved, lanes_at, start_lanes
 
 GPUS = [
     Gpu("GPU-5f0e0000-1", "NVIDIA H200"),
@@ -116,3 +116,18 @@ def test_the_gpus_of_this_machine_are_listed_by_uuid() -> None:
     found = find_gpus()
     assert len({gpu.uuid for gpu in found}) == len(found)
     assert all(gpu.uuid.startswith("GPU-") and gpu.name for gpu in found)
+
+
+@pytest.mark.parametrize(
+    ("place", "reserved"),
+    [
+        ("ray", True),
+        ("ray*4", True),
+        ("ssh:head:ray?python=/opt/py*2", True),
+        ("ssh:rayhost", False),
+        ("argv:ray", False),
+    ],
+)
+def test_a_ray_cluster_gives_each_lane_its_gpu_alone(place: str, reserved: bool) -> None:
+    assert lanes_at(place)
+    assert is_reserved(place) is reserved

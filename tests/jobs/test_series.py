@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.series import optimize_series, resume_series
 from kernelwright.jobs.series_state import read_series
 from kernelwright.jobs.settings import RunOptions, SettingsFile
+from kernelwright.jobs.worker import Places
 from kernelwright.journal import Journal
 from kernelwright.model import (
     BenchReport,
@@ -305,3 +306,23 @@ def test_a_settings_file_is_followed_by_every_run() -> None:
     assert sum(line.trials for line in found.lines) <= 12
     with Journal.open(Path("all/first")) as journal:
         assert journal.info.settings.seed == 7
+
+
+@pytest.mark.parametrize(("workers", "at_once"), [(("argv:python*2",), 2), (("argv:python", "ray*2"), 1)])
+def test_no_round_waits_for_gpus_that_the_one_under_way_has_to_itself(workers: tuple[str, ...], at_once: int) -> None:
+    up: list[int] = []
+    most: list[int] = []
+
+    @contextmanager
+    def started() -> Iterator[Worker]:
+        yield FakeWorker()
+        up.pop()
+
+    def start(target: str | None) -> AbstractContextManager[Worker]:
+        up.append(1)
+        most.append(len(up))
+        return started()
+
+    places = Places(workers_on=lambda lanes: start)
+    optimize_series(list(NAMES), trials=3, workers=workers, start_worker=start, places=places, notify=print)
+    assert max(most) == at_once

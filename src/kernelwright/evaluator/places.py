@@ -127,6 +127,13 @@ def lanes_at(text: str) -> list[Lane]:
     ]
 
 
+def is_reserved(text: str) -> bool:
+    """Whether the lanes that `--workers TEXT` names have their GPUs to themselves, as Ray's do: a second worker on them
+    waits until the first one ends."""
+    found = PLACE.fullmatch(text.strip())
+    return found is not None and (bool(found["ray"]) or (found["kind"] == "ssh" and found["where"].endswith(":ray")))
+
+
 def gateway(python: str) -> tuple[str, ...]:
     return ("env", RAY, python, *GATEWAY)
 

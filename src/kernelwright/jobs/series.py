@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from kernelwright.errors import ProblemError, RequestError, RunFolderError
+from kernelwright.evaluator.places import is_reserved
 from kernelwright.folders import fresh_folder, refuse_links
 from kernelwright.jobs.consent import Ask, path_wish, path_wishes, refuse, settle, typed_words, wishes_of, worker_wishes
 from kernelwright.jobs.display import Display, lines_to
@@ -80,6 +81,7 @@ def optimize_series(
         if getattr(merged, name) is not None:
             raise RequestError(f"--{name} fits one problem, and {len(paths)} are named", "leave it out")
     consent(paths, given, merged, settings, ask=ask, notify=notify)
+    ahead = workers_ahead(merged)
     start_worker, merged = on_lanes(start_worker, merged, places)
     given = msgspec.structs.replace(given, gpus=None, workers=None)
     names = fresh_names([stem_of(place) for place in paths])
@@ -94,7 +96,7 @@ def optimize_series(
     folder = new_folder(merged.out)
     write_series(folder, series)
     notify(f"folder of the runs: {folder}")
-    return SeriesSearch(folder, series, given, start_worker, notify, display or lines_to(notify), ask).run()
+    return SeriesSearch(folder, series, given, start_worker, notify, display or lines_to(notify), ask, ahead).run()
 
 
 def resume_series(
@@ -117,12 +119,18 @@ def resume_series(
     path = Path(folder)
     if path.is_dir():
         refuse_links(path)
+    ahead = workers_ahead(agreed)
     start_worker, agreed = on_lanes(start_worker, agreed, places)
     series = read_series(path)
     given = {name: value for name, value in msgspec.structs.asdict(limits).items() if value is not None}
     series = msgspec.structs.replace(series, budget=msgspec.structs.replace(series.budget, **given), failed={})
     write_series(path, series)
-    return SeriesSearch(path, series, agreed, start_worker, notify, display or lines_to(notify), ask).run()
+    return SeriesSearch(path, series, agreed, start_worker, notify, display or lines_to(notify), ask, ahead).run()
+
+
+def workers_ahead(options: RunOptions) -> int:
+    """How many workers may start while another is in use: none where that one has the GPUs to itself."""
+    return 0 if any(map(is_reserved, options.workers or ())) else 1
 
 
 def consent(

@@ -84,6 +84,8 @@ class SeriesSearch:
     notify: Notify
     display: Display
     ask: Ask
+    ahead: int = 1
+    """Workers that start while another is in use."""
     over: dict[str, str] = field(default_factory=dict)
     waiting: set[str] = field(default_factory=set)
 
@@ -95,7 +97,7 @@ class SeriesSearch:
         self.table.write(self.series)
         before_s, began_s = self.series.at_work_s, time.monotonic()
         target = self.given.target or self.series.options.target
-        with contextlib.closing(one_ahead(self.start_worker, target, sys.maxsize)) as starters:
+        with contextlib.closing(one_ahead(self.start_worker, target, sys.maxsize, self.ahead)) as starters:
             while (grant := self.next_grant()) is not None:
                 try:
                     result = self.play(grant, next(starters))
