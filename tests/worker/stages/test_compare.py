@@ -29,7 +29,8 @@ from kernelwright.worker.processes.limits import Limits
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.session import Session
-from kernelwright.worker.stages.compare import COPY, measured, measured_case, unverified
+from kernelwright.worker.stages.compare import failed_row, measured, measured_case
+from kernelwright.worker.stages.samples import COPY
 from kernelwright.worker.stages.subject import Subject
 
 PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outputs=(), single=True)
@@ -181,8 +182,8 @@ def judged_on(
         return small if case.small else large
 
     monkeypatch.setattr("kernelwright.worker.stages.compare.verify", verified)
-    unverified(INFO, "mine", subject)
-    return unverified(INFO, "mine", subject), asked
+    failed_row(INFO, "mine", subject)
+    return failed_row(INFO, "mine", subject), asked
 
 
 def test_a_case_that_did_not_see_every_distribution_is_benched_with_the_small_ones_judged_once(

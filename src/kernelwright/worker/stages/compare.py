@@ -6,11 +6,6 @@ the verdicts. Ratios are taken within a round, so that drift of clocks and tempe
 
 from __future__ import annotations
 
-import math
-import random
-import secrets
-from dataclasses import dataclass, replace
-
 import msgspec
 
 from kernelwright import stats
@@ -22,10 +17,8 @@ from kernelwright.model import (
     Candidate,
     CaseInfo,
     CaseResult,
-    Clocks,
     Implementation,
     Status,
-    clocks_over,
 )
 from kernelwright.worker.judge import messages as to_judge
 from kernelwright.worker.plan.layout import Layout
@@ -34,37 +27,13 @@ from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.evaluate import GOOD, with_strided
-from kernelwright.worker.stages.measure import check_timed, clocks_now, estimate, library_shares
+from kernelwright.worker.stages.measure import check_timed, estimate, library_shares
 from kernelwright.worker.stages.necessity import imitated
-from kernelwright.worker.stages.physical import below_bound, impossible, verified_anew
-from kernelwright.worker.stages.rows import Row, candidate_row, framework_row, sample_in_halves
+from kernelwright.worker.stages.physical import impossible, verified_anew
+from kernelwright.worker.stages.rows import Row, candidate_row, framework_row
+from kernelwright.worker.stages.samples import COPY, sample_case
 from kernelwright.worker.stages.subject import Subject
-from kernelwright.worker.stages.verdicts import FLOOR, by_halves, confirmed_gain, is_doubtful, noise_floor, verdict
 from kernelwright.worker.stages.verify import place, verify
-
-COPY = "/copy"
-"""Row name of the copy of the fastest candidate. Other rows are named after file stems, which contain no slash."""
-
-
-@dataclass(frozen=True)
-class Floor:
-    """The noise floor of one case. fraction: None if no copy was sampled; then the case has no verdict."""
-
-    fraction: float | None
-    source: str
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """The samples of one case. kept: rows that were sampled to the end. finished: those that are shown, without the
-    copy. failed: those that were not. half: rounds before the exchange. seed: of the order."""
-
-    kept: list[Row]
-    finished: list[Implementation]
-    failed: list[Implementation]
-    half: int
-    seed: int
-    floor: Floor
 
 
 def bench(
@@ -127,7 +96,7 @@ def estimated_case(info: CaseInfo, subjects: dict[str, Subject | Implementation]
                 fraction_of_bound=info.bound.bound_us / timing.median_us,
             )
         )
-    return framed(info, rows)
+    return case_report(info, rows)
 
 
 def interpreted(subject: Subject, info: CaseInfo) -> CaseResult:
@@ -182,7 +151,7 @@ def measured_case(
     rows: list[Row] = []
     with processes.lease:
         processes.drop("bench")
-        failed = [row for name, one in subjects.items() if (row := unverified(info, name, one)) is not None]
+        failed = [row for name, one in subjects.items() if (row := failed_row(info, name, one)) is not None]
         bad = {row.name for row in failed}
         room = largest(subjects, case)
         for name, subject in subjects.items():
@@ -201,15 +170,15 @@ def measured_case(
                 rows.append(outcome)
             else:
                 failed.append(outcome)
-        sampled = sampled_again(processes, info, rows, copied, against)
+        sampled = sample_case(processes, info, rows, copied, against)
         failed += sampled.failed
         finished = [with_shares(row, subjects.get(row.name), case) for row in sampled.finished]
         processes.ask_judge(to_judge.Forget())
-        failed += spoilt(info, subjects, finished)
+        failed += timed_failures(info, subjects, finished)
         processes.drop("bench")
     bad = {row.name for row in failed}
     finished.sort(key=lambda row: row.name not in FRAMEWORK)
-    found = framed(info, [*(row for row in finished if row.name not in bad), *failed])
+    found = case_report(info, [*(row for row in finished if row.name not in bad), *failed])
     return msgspec.structs.replace(
         found,
         order_seed=sampled.seed,
@@ -217,40 +186,6 @@ def measured_case(
         noise_floor=sampled.floor.fraction,
         noise_floor_source=sampled.floor.source,
     )
-
-
-def sampled_again(
-    processes: Processes, info: CaseInfo, rows: list[Row], copied: Row | Implementation | None, against: str | None
-) -> Sampled:
-    """`sampled`, and once more if a candidate was faster while the GPU's clock was throttled: then with the captures of
-    the second half first."""
-    first = sampled(processes, info, rows, copied, against)
-    if not any(is_doubtful(row) for row in first.finished):
-        return first
-    anew = [replace(row, rounds_us=[]) for row in reversed(first.kept)]
-    copy = next((row for row in anew if row.name == COPY), copied)
-    last, before = sampled(processes, info, anew, copy, against), {row.name: row for row in first.finished}
-    finished = [confirmed_gain(row, before.get(row.name)) for row in last.finished]
-    return replace(last, finished=finished, failed=[*first.failed, *last.failed])
-
-
-def sampled(
-    processes: Processes, info: CaseInfo, rows: list[Row], copied: Row | Implementation | None, against: str | None
-) -> Sampled:
-    """Sample prepared rows in turn. copied: the row of the copy, see `copy_of_fastest`."""
-    seed = secrets.randbits(32)
-    readings: list[Clocks | None] = []
-    half, kept, lost = sample_in_halves(
-        rows,
-        random.Random(seed),
-        lambda among: referred(among, against),
-        lambda: readings.append(clocks_now(processes, copied.original if isinstance(copied, Row) else None)),
-    )
-    clocks, floor = clocks_over(readings), floor_of(kept, copied, lost, half)
-    shown = [row for row in kept if row.name != COPY]
-    reference = referred(shown, against)
-    finished = [concluded(info, row, reference, clocks, half, floor) for row in shown]
-    return Sampled(kept, finished, [row for row in lost if row.name != COPY], half, seed, floor)
 
 
 def framework_outcome(processes: Processes, info: CaseInfo, name: str) -> Row | Implementation:
@@ -279,22 +214,6 @@ def copy_of_fastest(
     return row
 
 
-def floor_of(kept: list[Row], copied: Row | Implementation | None, lost: list[Implementation], half: int) -> Floor:
-    """The noise floor from the samples of the copy. kept, lost: the rows that were sampled to the end, and the rows
-    that failed. half: rounds before the exchange."""
-    if copied is None:
-        return Floor(None, "no candidate")
-    rows = {row.name: row for row in kept}
-    original = rows.get(copied.original) if isinstance(copied, Row) else None
-    if COPY not in rows or original is None:
-        why = [one.reason for one in (copied, *lost) if isinstance(one, Implementation)]
-        return Floor(None, f"the copy or its original was not sampled to the end: {why[0] if why else 'no reason'}")
-    copy_us = rows[COPY].rounds_us
-    before, after = (math.exp(ratio) for ratio in by_halves(original.rounds_us, copy_us, half))
-    source = f"{original.name!r} over a copy of it: {before:.4f}, {after:.4f} with places exchanged; at least {FLOOR}"
-    return Floor(noise_floor(original.rounds_us, copy_us, half), source)
-
-
 def verified(subject: Subject, info: CaseInfo) -> CaseResult:
     """Verify a case. A large case does not draw every distribution of inputs, but small cases do: then verify all small
     cases too, each once per candidate."""
@@ -311,7 +230,7 @@ def verified(subject: Subject, info: CaseInfo) -> CaseResult:
     return result
 
 
-def unverified(info: CaseInfo, name: str, subject: Subject | Implementation) -> Implementation | None:
+def failed_row(info: CaseInfo, name: str, subject: Subject | Implementation) -> Implementation | None:
     """The failed row of a candidate that was not shown to be right on this case; None if it is right."""
     if isinstance(subject, Implementation):
         return subject
@@ -329,42 +248,6 @@ def largest(subjects: dict[str, Subject | Implementation], case: str) -> int:
     return max((Layout(plan.buffers).nbytes for plan in plans), default=0)
 
 
-def referred(rows: list[Row], against: str | None) -> Row | None:
-    """The row that ratios refer to: the named one, or the fastest of the framework's own; None without such a row."""
-    own = [row for row in rows if (row.name in FRAMEWORK if against is None else row.name == against)]
-    return min(own, key=lambda row: stats.median(row.rounds_us), default=None)
-
-
-def concluded(
-    info: CaseInfo, row: Row, reference: Row | None, clocks: Clocks | None, half: int, floor: Floor
-) -> Implementation:
-    """A sampled row as an implementation, with its ratio to the reference. half: rounds before the exchange."""
-    middle = stats.median(row.rounds_us)
-    call_us, issue_us = row.call()
-    speedup, interval, word = None, None, None
-    if reference is not None:
-        speedup, interval = stats.paired_log_ratio_ci(reference.rounds_us, row.rounds_us)
-        if row.name not in FRAMEWORK and row is not reference and floor.fraction is not None:
-            word = verdict(reference.rounds_us, row.rounds_us, half, floor.fraction)
-    return Implementation(
-        name=row.name,
-        status=Status.PASSED,
-        median_us=middle,
-        ci95_us=stats.median_ci(row.rounds_us),
-        call_us=call_us,
-        issue_us=issue_us,
-        warm_us=row.warm(),
-        speedup=speedup,
-        speedup_ci95=interval,
-        verdict=word,
-        fraction_of_bound=info.bound.bound_us / middle,
-        below_bound=below_bound(info.bound, middle),
-        samples_us=tuple(row.rounds_us),
-        method=row.method,
-        clocks=clocks,
-    )
-
-
 def with_shares(row: Implementation, subject: Subject | Implementation | None, case: str) -> Implementation:
     """A finished row, with the time shares of library steps if it is a candidate's."""
     if not isinstance(subject, Subject):
@@ -372,7 +255,7 @@ def with_shares(row: Implementation, subject: Subject | Implementation | None, c
     return msgspec.structs.replace(row, library=library_shares(subject, case, row.name))
 
 
-def spoilt(
+def timed_failures(
     info: CaseInfo, subjects: dict[str, Subject | Implementation], finished: list[Implementation]
 ) -> list[Implementation]:
     """Failed rows of timed candidates: the output of a timed run was wrong, the time is below the stated bound, or it
@@ -393,12 +276,12 @@ def spoilt(
             )
         elif row.median_us is not None and (reason := impossible(info.bound, row.median_us)):
             found.append(Implementation(name=row.name, status=Status.REJECTED, reason=reason))
-        elif row.below_bound and (doubt := doubted(subject)) is not None:
+        elif row.below_bound and (doubt := second_failure(subject)) is not None:
             found.append(Implementation(name=row.name, status=doubt.status, reason=doubt.reason))
     return found
 
 
-def doubted(subject: Subject) -> CaseResult | None:
+def second_failure(subject: Subject) -> CaseResult | None:
     """The failure when a candidate faster than a derived bound is verified again; None if it passes."""
     cases = [info.case for info in subject.session.loaded().cases]
     try:
@@ -411,7 +294,7 @@ def doubted(subject: Subject) -> CaseResult | None:
         return CaseResult(case="", status=Status.NOT_VERIFIED, reason=str(error)[:400])
 
 
-def framed(info: CaseInfo, rows: list[Implementation]) -> BenchCase:
+def case_report(info: CaseInfo, rows: list[Implementation]) -> BenchCase:
     return BenchCase(
         case=info.case.name,
         held_out=info.case.held_out,
