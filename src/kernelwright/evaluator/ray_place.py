@@ -48,7 +48,7 @@ TOKEN = "RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token"
 START = "start it with: RAY_AUTH_MODE=token ray start --head (ray get-auth-token --generate makes a token)"
 
 
-class Held:
+class WorkerActor:
     """Class of the Ray actor: a `Supervised` worker on the node of the actor."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Held:
 
 
 class Actor:
-    """Client of a `Held` actor on another node. `receive` raises `Gone` for an error of Ray."""
+    """Client of a `WorkerActor` on another node. `receive` raises `Gone` for an error of Ray."""
 
     def __init__(self, words: Sequence[str]) -> None:
         # One thread for each direction, because calls in one thread keep their order. Ray restarts nothing, because
@@ -87,7 +87,7 @@ class Actor:
             "num_gpus": 1, "num_cpus": 0, "max_restarts": 0, "max_task_retries": 0,
             "concurrency_groups": {"requests": 1, "answers": 1},
         }  # fmt: skip
-        self._actor = ray.remote(**options)(Held).remote()
+        self._actor = ray.remote(**options)(WorkerActor).remote()
         self._node = self._placed()
         ray.get(self._actor.start.options(concurrency_group="requests").remote([*words]))
 

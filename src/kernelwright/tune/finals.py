@@ -66,7 +66,7 @@ def finalists(tried: Sequence[Tried], cases: Sequence[str], reference: Tried) ->
     return list(chosen.values())
 
 
-def hold(device: Device, chosen: Sequence[Tried], cases: Sequence[str]) -> list[Finalist]:
+def run_finals(device: Device, chosen: Sequence[Tried], cases: Sequence[str]) -> list[Finalist]:
     """Run the finals: each finalist with its ratios to the first one. If the device cannot time pairs, the times of the
     search are used.
 
@@ -78,7 +78,7 @@ def hold(device: Device, chosen: Sequence[Tried], cases: Sequence[str]) -> list[
     if report is None:
         return [unpaired(one, reference, cases) for one in chosen]
     found = [paired(one, reference, report) for one in chosen]
-    return found if found[0].joint is not None else [found[0], *hold(device, chosen[1:], cases)]
+    return found if found[0].joint is not None else [found[0], *run_finals(device, chosen[1:], cases)]
 
 
 def paired(one: Tried, reference: Tried, report: BenchReport) -> Finalist:

@@ -16,7 +16,7 @@ from kernelwright.model import ProblemInfo, Status
 from kernelwright.spaces.protocol import SamplerFactory
 from kernelwright.spaces.space import Config, Space, default, is_valid
 from kernelwright.tune.device import Device
-from kernelwright.tune.finals import finalists, hold, pick, reference_of
+from kernelwright.tune.finals import finalists, pick, reference_of, run_finals
 from kernelwright.tune.records import Advice, Choice, FinalCase, Finalist, Found, Outcome, Settings, Tried
 from kernelwright.tune.search import Search
 
@@ -91,7 +91,7 @@ def concluded(outcome: Outcome, device: Device, on_stage: Callable[[str], None],
         left = [one for one in outcome.tried if one.number not in confirmations.refused]
         chosen = finalists(left, cases, reference)
         on_stage(f"finals of {len(chosen)} configs on {len(cases)} case{'s' * (len(cases) > 1)}")
-        found = hold(device, chosen, cases)
+        found = run_finals(device, chosen, cases)
         joint = choose(found, outcome, reference, None, confirmations)
         per_case = [choose(found, outcome, reference, case, confirmations) for case in cases] if len(cases) > 1 else []
         rivals = {one.number for one in chosen if one is not reference}

@@ -31,7 +31,7 @@ from kernelwright.worker.judge.draws import Draws, with_strided
 from kernelwright.worker.judge.trivial import qualification
 from kernelwright.worker.judge.untouched import same_values
 from kernelwright.worker.plan.arena import attach, window
-from kernelwright.worker.plan.binding import as_it_lies, bind_tensors
+from kernelwright.worker.plan.binding import bind_tensors, spec_of
 from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.library import allow_tf32, exact_products
@@ -100,7 +100,7 @@ class Judge:
             tensors = tuple(place for place, value in enumerate(init) if isinstance(value, torch.Tensor))
             found.append(CaseShape(
                 name=name, inputs=specs.inputs, input_names=instance.input_names, parameters=specs.parameters,
-                init=tuple(as_it_lies(v) if isinstance(v, torch.Tensor) else v for v in init),
+                init=tuple(spec_of(v) if isinstance(v, torch.Tensor) else v for v in init),
                 init_names=instance.init_names, init_tensors=tensors, mutates=specs.mutates,
                 arguments=instance.arguments, keywords=instance.keywords, returns=specs.returns,
                 gradients=instance.joint,
@@ -219,7 +219,7 @@ class Judge:
         answer = self.answer(case, draw)
         if answer.memory is None:
             return bind_tensors(answer.instance, self.specs[case].inputs, plan, arena, layout)
-        laid = [as_it_lies(value) if isinstance(value, torch.Tensor) else value for value in answer.memory.inputs]
+        laid = [spec_of(value) if isinstance(value, torch.Tensor) else value for value in answer.memory.inputs]
         return bind_tensors(answer.memory, laid, plan, arena, layout)
 
     def _settle(self) -> None:

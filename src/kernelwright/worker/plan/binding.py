@@ -32,7 +32,7 @@ def bind_tensors(
             continue
         source = inputs[buffer.name] if buffer.origin == "input" else named[buffer.name]
         assert isinstance(source, torch.Tensor)
-        spec = layouts[buffer.name] if buffer.origin == "input" else as_it_lies(source)
+        spec = layouts[buffer.name] if buffer.origin == "input" else spec_of(source)
         assert isinstance(spec, TensorSpec)
         start = layout.offsets[buffer.id]
         flat = arena[start : start + buffer.nbytes - buffer.nbytes % source.element_size()].view(source.dtype)
@@ -43,6 +43,6 @@ def bind_tensors(
         yield buffer, target, source
 
 
-def as_it_lies(tensor: torch.Tensor) -> TensorSpec:
+def spec_of(tensor: torch.Tensor) -> TensorSpec:
     return TensorSpec(shape=tuple(tensor.shape), dtype=str(tensor.dtype).removeprefix("torch."),
                       stride=tuple(tensor.stride()))  # fmt: skip

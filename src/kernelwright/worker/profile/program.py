@@ -20,7 +20,7 @@ from kernelwright import codec
 from kernelwright.model import Case
 from kernelwright.worker.bench.launching import allow_device_descriptors
 from kernelwright.worker.bench.launching import compiled as compiled_code
-from kernelwright.worker.plan.binding import as_it_lies, bind_tensors
+from kernelwright.worker.plan.binding import bind_tensors, spec_of
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.library import allow_tf32
 from kernelwright.worker.plan.replay import Replay
@@ -76,7 +76,7 @@ def replaying(job: Job) -> tuple[Callable[[], None], Callable[[], Any]]:
     layout = Layout(job.plan.buffers)
     arena = torch.zeros(layout.nbytes, dtype=torch.uint8, device=job.device)
     instance = drawn(job)
-    laid = [as_it_lies(value) if isinstance(value, torch.Tensor) else value for value in instance.inputs]
+    laid = [spec_of(value) if isinstance(value, torch.Tensor) else value for value in instance.inputs]
     bound = list(bind_tensors(instance, laid, job.plan, arena, layout))
 
     def place() -> None:

@@ -36,7 +36,7 @@ def ignored(allocator: Any) -> None:
     """Replacement of `triton.set_allocator`. Not a mock: a mock records its calls, and a candidate could read them."""
 
 
-class launches_to:  # noqa: N801 - reads as a verb at its use
+class RecordLaunches:
     """Context in which Triton launches are appended to the trace instead of being run."""
 
     def __init__(self, trace: Trace, choices: dict[str, int], tuned: dict[str, int]) -> None:

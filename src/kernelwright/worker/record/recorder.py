@@ -33,7 +33,7 @@ from kernelwright.worker.plan.structure import result_of
 from kernelwright.worker.processes.channel import Channel
 from kernelwright.worker.record.calling import adopt, bind_arguments, forward_arguments, meta
 from kernelwright.worker.record.fake import faked
-from kernelwright.worker.record.launches import kernel_names, launches_to
+from kernelwright.worker.record.launches import RecordLaunches, kernel_names
 from kernelwright.worker.record.messages import Confined, RecordCases
 from kernelwright.worker.record.remains import CANDIDATE, Remains
 from kernelwright.worker.record.trace import Refused, Trace
@@ -59,7 +59,7 @@ def record(job: RecordCases, scratch: Path) -> Recorded:
     taken_by_import: set[int] = set()
     for case in job.cases:
         taken.clear()
-        with faked(target, job.library) as trace, launches_to(trace, job.autotune, tuned) as names:
+        with faked(target, job.library) as trace, RecordLaunches(trace, job.autotune, tuned) as names:
             try:
                 if module is None:
                     module = imported(job.source, scratch, taken)

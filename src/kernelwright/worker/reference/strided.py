@@ -74,10 +74,10 @@ def as_dense(
         reach = spec.offset + sum((size - 1) * stride for size, stride in zip(spec.shape, spec.stride, strict=True)) + 1
         order = torch.randint(value.numel(), (reach,), generator=generator).to(value.device)
         memory = value.reshape(-1)[order]
-        as_it_lies = memory.as_strided(spec.shape, spec.stride, spec.offset)
-        as_it_lies.copy_(value)
+        whole = memory.as_strided(spec.shape, spec.stride, spec.offset)
+        whole.copy_(value)
         if position in by_strides:
-            return as_it_lies, memory
+            return whole, memory
         return memory[spec.offset : spec.offset + value.numel()].view(value.shape), memory
 
     both = zip(instance.inputs, specs.inputs, strict=True)
