@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -89,29 +90,48 @@ def verify_all(
         )  # fmt: skip
         environment = worker.environment()
 
-        def new_worker() -> Worker:
-            stack.close()
-            again = load_problem(
+        def loaded_again() -> AbstractContextManager[tuple[Worker, ProblemInfo]]:
+            return load_problem(
                 found, start_worker=start_worker, target=target, dtype=dtype, library=library, which=which
             )
-            return stack.enter_context(again)[0]
 
+        judge = Restarting(worker, stack, loaded_again, notify)
         for position, candidate in enumerate(candidates):
-            try:
-                evaluation = worker.evaluate(candidate, "verify")
-            except WorkerError as first:
-                notify(f"{first}: it is started again")
-                worker = new_worker()
-                try:
-                    evaluation = worker.evaluate(candidate, "verify")
-                except WorkerError as error:
-                    reason = f"two workers ended while they judged it: {error}"
-                    evaluation = Evaluation(status=Status.CRASHED, reason=reason)
-                    if position + 1 < len(candidates):
-                        worker = new_worker()
             verification = Verification(
-                problem=info, candidate=candidate, evaluation=evaluation, environment=environment
+                problem=info, candidate=candidate, evaluation=judge.evaluate(candidate), environment=environment
             )
             on_verified(position, verification)
             verifications.append(verification)
     return tuple(verifications)
+
+
+@dataclass
+class Restarting:
+    """A worker that is started again after it ended. stack: has the worker's context. load: starts a worker with the
+    problem loaded."""
+
+    worker: Worker | None
+    stack: ExitStack
+    load: Callable[[], AbstractContextManager[tuple[Worker, ProblemInfo]]]
+    notify: Notify
+
+    def evaluate(self, candidate: Candidate) -> Evaluation:
+        """The evaluation by this worker, or by a second one; `crashed` if that ends too."""
+        worker = self._started()
+        try:
+            return worker.evaluate(candidate, "verify")
+        except WorkerError as first:
+            self.notify(f"{first}: it is started again")
+            self.worker = None
+        worker = self._started()
+        try:
+            return worker.evaluate(candidate, "verify")
+        except WorkerError as error:
+            self.worker = None
+            return Evaluation(status=Status.CRASHED, reason=f"two workers ended while they judged it: {error}")
+
+    def _started(self) -> Worker:
+        if self.worker is None:
+            self.stack.close()
+            self.worker, _ = self.stack.enter_context(self.load())
+        return self.worker

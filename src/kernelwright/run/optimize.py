@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from kernelwright.errors import KernelwrightError, RunFolderError
 from kernelwright.evaluator.protocol import Worker
@@ -80,18 +80,12 @@ def optimize(
     on_event(journal.append_started(budget))
     confirmed = Confirmed()
     try:
-        try:
+        with closed_in_time(loop):
             reason, detail = loop.search()
             if reason is not StopReason.WAITING:
                 confirmed = confirmed_best(state.trials(), state.confirmations, loop.confirm)
                 if confirmed.best is not None:
                     loop.profile(confirmed.best)
-        except Ended:
-            raise
-        except BaseException:  # interrupts too: close the loop first
-            loop.close()
-            raise
-        loop.close()
     except Ended as ended:
         on_ended()
         loop.abandon(ended.left_s - CLOSING_S)
@@ -105,6 +99,20 @@ def optimize(
         raise
     on_event(journal.append_stopped(reason.value, loop.clock.session_s))
     return _outcome(reason, detail, state, confirmed, loop)
+
+
+@contextlib.contextmanager
+def closed_in_time(loop: Loop) -> Iterator[None]:
+    """Closes the loop after the block, however that ends, except by `Ended`: then there is no time to wait for what is
+    under way."""
+    try:
+        yield
+    except Ended:
+        raise
+    except BaseException:
+        loop.close()
+        raise
+    loop.close()
 
 
 def _outcome(reason: StopReason, detail: str, state: RunState, confirmed: Confirmed, loop: Loop) -> Outcome:
