@@ -17,6 +17,7 @@ from fakes import PROBLEM as PROBLEM_INFO
 from kernelwright.errors import ProblemError, RequestError, WorkerError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.agent import AgentSession
+from kernelwright.jobs.background import Background
 from kernelwright.jobs.optimize import optimize
 from kernelwright.jobs.settings import read_settings
 from kernelwright.journal import Journal
@@ -240,7 +241,38 @@ def test_what_ends_the_search_is_raised_once_where_the_agent_asks() -> None:
     assert agent.is_idle(60)
     with pytest.raises(WorkerError, match="the worker is gone"):
         agent.news()
-    assert agent.state()["doing"] is None
+    state = agent.state()
+    assert (state["doing"], state["over"]) == (None, False)
+    assert state["what_now"] == f"the last search failed: open_run with {state['run']} goes on with it"
+    agent.close()
+
+
+def test_a_reply_cannot_start_a_search_in_a_run_that_is_being_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = AgentSession(start_worker=starting(), notify=silent)
+    agent.start("double", trials=3, option=PROMPTS_ONLY)
+    settled(agent)
+    is_idle, answers = Background.is_idle, list[object]()
+
+    def submit() -> None:
+        try:
+            answers.append(agent.submit(1, KERNEL.format(block=512)))
+        except RequestError as error:
+            answers.append(str(error).partition(" (")[0])
+
+    submitting = threading.Thread(target=submit)
+
+    def is_idle_then_a_reply_comes(self: Background, within_s: float) -> bool:
+        idle = is_idle(self, within_s)
+        submitting.start()
+        submitting.join(1)  # Without the rule it is over at once; with it, it waits until the run is closed.
+        return idle
+
+    with monkeypatch.context() as changed:
+        changed.setattr(Background, "is_idle", is_idle_then_a_reply_comes)
+        with pytest.raises(RequestError):
+            agent.go_on("runs/none")
+    submitting.join()
+    assert answers == ["no run is open"]
     agent.close()
 
 

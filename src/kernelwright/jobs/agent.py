@@ -128,13 +128,14 @@ class AgentSession:
             with self._lock:
                 self._run = Opened(run, things.pop_all(), known=known)
                 self._most_waiting = at_once
-        self._background.start("judging the first kernel", self._search)
+                self._background.start("judging the first kernel", self._search)
 
     def _leave(self) -> None:
-        """Close the open run, unless it is at work."""
-        if self._background.doing is not None:
-            raise RequestError(f"the open run is at work: {self._background.doing}", "wait until it is done")
-        self.close()
+        """Close the open run, unless it is at work. No other call can start work in between."""
+        with self._lock:
+            if self._background.doing is not None:
+                raise RequestError(f"the open run is at work: {self._background.doing}", "wait until it is done")
+            self.close()
 
     def close(self) -> None:
         """Close the run, which can be opened again, and its worker; running evaluations get a while to finish."""
@@ -249,7 +250,7 @@ class AgentSession:
         """State of the run, in few words; available while it is working."""
         with self._lock:
             run, view, doing = self._opened(), self._view(), self._background.doing
-            over = doing is None and run.outcome is not None and run.outcome.reason is not StopReason.WAITING
+            over = self._is_over()
             return {
                 "run": str(run.journal.folder),
                 "problem": run.journal.info.problem.name,
@@ -306,10 +307,17 @@ class AgentSession:
             raise RequestError("no run is open", "start_run begins one, open_run opens an earlier one")
         return self._run
 
+    def _is_over(self) -> bool:
+        """Whether the last session came to its end, without an error and without a request that waits."""
+        outcome = self._opened().outcome
+        return self._background.doing is None and outcome is not None and outcome.reason is not StopReason.WAITING
+
     def _what_now(self) -> str:
         run = self._opened()
         if self._background.doing is not None:
             return "wait gives the result"
         if waiting(run.journal.folder):
             return "next_request gives a prompt; submit answers it"
+        if not self._is_over():
+            return f"the last search failed: open_run with {run.journal.folder} goes on with it"
         return "the run is over: see verdict and best_kernel; start_run begins another"
