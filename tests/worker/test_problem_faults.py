@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.errors import ProblemError
+from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.evaluator.client import ProcessWorker
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.worker.processes.logs import KEPT_BYTES, LONGEST_BYTES, shorten
@@ -173,6 +173,14 @@ def test_in_get_inputs(worker: ProcessWorker, tmp_path: Path, inputs: str, words
 def test_what_hurts_nobody_is_no_fault(worker: ProcessWorker, tmp_path: Path, top: str) -> None:
     file = file_with(tmp_path, top=top)
     assert worker.load(str(file)).name == "odd_problem"
+
+
+def test_after_a_problem_that_cannot_be_loaded_none_is_loaded(worker: ProcessWorker, tmp_path: Path) -> None:
+    worker.load(str(file_with(tmp_path)))
+    with pytest.raises(ProblemError):
+        worker.load(str(tmp_path / "none.py"))
+    with pytest.raises(WorkerError, match="no problem is loaded"):
+        worker.qualify()
 
 
 def test_a_log_keeps_its_end_and_not_more(tmp_path: Path) -> None:

@@ -97,15 +97,15 @@ class Session:
 
         timed: names of the scored cases to keep, () for all; small and held-out cases stay. narrow: leave out the cases
         that are `wider`. library: replaces the library mode that the problem states. Cases are derived once: later
-        judges receive them."""
+        judges receive them. If this raises, no problem is loaded."""
         with self.processes.lease:
-            self._problem = to_judge.Load(path=path, dtype=dtype, which=which)
+            self._problem, self._info, self._shapes = None, None, ()
             self._qualified.clear()
             self._generated = None
             self._unqualified, self._dead = "", ()
-            read = self.processes.read(self._problem)
+            read = self.processes.read(to_judge.Load(path=path, dtype=dtype, which=which))
             found = tuple(codec.record(case["case"], Case) for case in read["cases"])
-            self._problem = self.processes.problem = to_judge.Load(path=path, dtype=dtype, cases=found)
+            problem = self.processes.problem = to_judge.Load(path=path, dtype=dtype, cases=found)
             every = codec.record(self.processes.ask_judge(to_judge.Shapes()), list[CaseShape])
             peaks, source = self.processes.peaks()
             shapes = {shape.name: shape for shape in every}
@@ -116,7 +116,7 @@ class Session:
             kept = [info for info in cases if info.case.name not in dropped]
             self._shapes = tuple(shape for shape in every if shape.name.partition("/")[0] not in dropped)
             read |= {"cases": codec.plain(kept), "library": library or read["library"]}
-            self._info = codec.record(read, ProblemInfo)
+            self._problem, self._info = problem, codec.record(read, ProblemInfo)
             return self._info
 
     def loaded(self) -> ProblemInfo:
