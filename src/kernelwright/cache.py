@@ -12,6 +12,7 @@ import os
 import platform
 import stat
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -112,6 +113,13 @@ class Cache:
             with contextlib.suppress(OSError):
                 os.unlink(name, dir_fd=self._folder)
             total -= facts.st_size
+
+
+def user_folder(variable: str, usual: str, name: str, variables: Mapping[str, str] = os.environ) -> Path:
+    """The folder `name` of kernelwright for this user, below the folder in `variable`, or below ~/`usual` if that is
+    not set to an absolute path (XDG Base Directory Specification)."""
+    home = variables.get(variable, "")
+    return (Path(home) if os.path.isabs(home) else Path.home() / usual) / "kernelwright" / name
 
 
 def is_entry(found: os.stat_result) -> bool:

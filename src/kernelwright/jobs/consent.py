@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernelwright.cache import user_folder
 from kernelwright.codec import encode, sha
 from kernelwright.errors import RequestError
 from kernelwright.jobs.settings import RunOptions
@@ -135,7 +136,7 @@ def settle(
     """Get consent for each wish, or raise `RequestError` with the words to type.
 
     typed: in the words of `Wish.parts`. source: the file or run that asks for it. near: paths below these folders need
-    no consent.
+    no consent. They are remembered too, because a resumed run asks for them without `near`.
     """
     for wish in wishes:
         own = {words for words in wish.parts if not words.startswith("--proposer ")}
@@ -171,7 +172,5 @@ def agree(wish: Wish, notify: Notify) -> None:
 
 
 def remembered_in() -> Path:
-    """XDG Base Directory Specification: state that stays on this machine."""
-    state = os.environ.get("XDG_STATE_HOME", "")
-    home = Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state"
-    return home / "kernelwright" / "agreed"
+    """The folder for consent: state that stays on this machine."""
+    return user_folder("XDG_STATE_HOME", ".local/state", "agreed")

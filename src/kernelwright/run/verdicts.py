@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from kernelwright import codec
-from kernelwright.cache import Cache
+from kernelwright.cache import Cache, user_folder
 from kernelwright.errors import RunFolderError
 from kernelwright.folders import read_file
 from kernelwright.model import Candidate, CaseInfo, Environment, Evaluation, ProblemInfo, Record, RunInfo, Status
@@ -48,8 +48,7 @@ def cache_folder(variables: Mapping[str, str] = os.environ) -> Path | None:
         return None
     if named:
         return Path(named)
-    home = variables.get("XDG_CACHE_HOME", "")
-    return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "kernelwright" / "verdicts"
+    return user_folder("XDG_CACHE_HOME", ".cache", "verdicts", variables)
 
 
 class Verdicts:

@@ -55,6 +55,14 @@ def test_two_gpus_of_a_name_do_not_share_their_peaks(other: dict[str, str]) -> N
     assert peaks_file(H200 | other) != peaks_file(H200)
 
 
+@pytest.mark.parametrize("named", ["", "here"])
+def test_a_cache_home_that_is_no_absolute_path_is_ignored(monkeypatch: pytest.MonkeyPatch, named: str) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", named)
+    assert peaks_file(H200).is_relative_to(Path.home() / ".cache" / "kernelwright" / "peaks")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/c")
+    assert peaks_file(H200).is_relative_to("/c/kernelwright/peaks")
+
+
 def test_the_reading_kernel_reads_every_element(tmp_path: Path) -> None:
     """In a process of its own: whether Triton interprets is decided when it is imported."""
     program = """

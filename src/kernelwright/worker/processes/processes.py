@@ -7,7 +7,6 @@ measured peaks are cached here. The state of the loaded problem is in `session`.
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kernelwright import codec
-from kernelwright.cache import Cache
+from kernelwright.cache import Cache, user_folder
 from kernelwright.devices import Target, device_file, find_target
 from kernelwright.devices.backend import BACKEND
 from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerError
@@ -51,11 +50,8 @@ def entry_of(key: str, job: ToCompiler) -> str:
 def peaks_file(machine: dict[str, Any]) -> Path:
     """File with the measured peaks of one GPU. Two GPUs of one name in a machine differ by a few percent, and so may
     two drivers."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kernelwright" / "peaks"
-    return (
-        cache
-        / f"{device_file(machine['device'])}-{machine['uuid']}-driver{machine['driver']}-torch{machine['torch']}.json"
-    )
+    name = f"{device_file(machine['device'])}-{machine['uuid']}-driver{machine['driver']}-torch{machine['torch']}.json"
+    return user_folder("XDG_CACHE_HOME", ".cache", "peaks") / name
 
 
 def described(probe: Child) -> dict[str, Any]:
