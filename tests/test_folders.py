@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,6 +44,21 @@ def test_a_file_is_written_with_its_folders_and_replaced_whole(tmp_path: Path) -
     assert read_file(tmp_path, "a/none") is None
     assert read_file(tmp_path, "none/none") is None
     assert os.listdir(tmp_path / "a" / "b") == ["c.txt"], "nothing temporary is left"
+
+
+def test_two_threads_write_one_file_each_completely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace = os.replace
+
+    def replace_after_another_thread(*given: Any, **named: Any) -> None:
+        monkeypatch.undo()
+        with ThreadPoolExecutor(1) as other:
+            other.submit(write_file, tmp_path, "file", "two").result()
+        replace(*given, **named)
+
+    monkeypatch.setattr(os, "replace", replace_after_another_thread)
+    write_file(tmp_path, "file", "one")
+    assert read_file(tmp_path, "file") == b"one"
+    assert os.listdir(tmp_path) == ["file"]
 
 
 def test_a_link_in_the_place_of_a_file_is_replaced_and_what_it_leads_to_stays(outside: Path) -> None:

@@ -12,6 +12,7 @@ import errno
 import os
 import shutil
 import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,10 +29,10 @@ def write_file(root: Path, name: str, content: str | bytes, durable: bool = Fals
     """
     data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     parent, last = _split(name)
-    temporary = f".{last[:200]}.part"
+    temporary = f".{last[:200]}.{os.getpid()}-{threading.get_ident()}.part"
     with _said(root, name, "write"), _opened(root, parent, make=True) as folder:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary, dir_fd=folder)  # left by a process that was killed
+            os.unlink(temporary, dir_fd=folder)  # left by a killed process with the same number
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(temporary, flags, 0o644, dir_fd=folder)
         try:

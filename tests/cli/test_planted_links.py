@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def places(folder: Path) -> Iterator[str]:
         "journal.db-shm",
         "journal.db-journal",
         "paused",
-        ".report.txt.part",
+        f".report.txt.{os.getpid()}-{threading.get_ident()}.part",
         "trace/round_07",
     )
     yield from ("mailbox/001.reply.md", "mailbox/001.reply.py", "best_kernel.py")
