@@ -6,6 +6,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -13,6 +15,7 @@ from kernelwright.model import Candidate, Status
 from kernelwright.worker.processes.lease import Lease
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.evaluate import evaluate
+from kernelwright.worker.stages.subject import Subject
 from on_site import CANDIDATE, opened, watch
 
 COUNTED = """
@@ -68,6 +71,17 @@ def test_candidates_in_turn_start_one_interpreter_each(session: Session, monkeyp
     again = evaluate(session, Candidate(source=CANDIDATE.replace("double_kernel", "third_kernel")), "verify")
     assert sum(draws_s) > 0, "the first candidate on a draw has its tolerance measured"
     assert "draws" not in again.stages_s
+
+
+def test_the_lease_is_released_after_a_stage_that_follows_the_undisturbed_part() -> None:
+    processes = SimpleNamespace(on_gpu=False, lease=Lease(None), replay_for=lambda candidate: None)
+    subject = Subject(cast(Session, SimpleNamespace(processes=processes)), Candidate(source=""))
+    with subject.undisturbed(), subject.leased("verify"):
+        pass
+    with subject.leased("profile"):
+        pass
+    with processes.lease:
+        assert not processes.lease.is_nested
 
 
 def test_a_second_candidate_costs_the_reference_no_call(session: Session) -> None:

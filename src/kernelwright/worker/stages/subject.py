@@ -120,7 +120,10 @@ class Subject:
         between would end this one's interpreter, and starting a new one takes longer than most replays."""
         with ExitStack() as kept:
             self.kept = None if self.processes.on_gpu else kept
-            yield
+            try:
+                yield
+            finally:
+                self.kept = None
 
     # --- static, record, compile -----------------------------------------------------------------------------
 
