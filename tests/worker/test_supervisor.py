@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.errors import ConfigError
+from kernelwright.errors import ConfigError, MachineError
 from kernelwright.evaluator.launch import start_worker
+from kernelwright.worker import gpus
 from on_device import left_in
 
 pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")
@@ -29,6 +30,19 @@ def test_a_worker_that_cannot_start_leaves_nothing_behind(temporary: Path) -> No
     with pytest.raises(ConfigError, match=r"unknown target 'sm_999'|target sm_999 was asked for, the GPU here is"):
         start_worker(target="sm_999")
     assert left_in(temporary) == []
+
+
+@pytest.mark.parametrize("program", ["exit 1", "echo no JSON", "exec sleep 60"])
+def test_gpus_that_cannot_be_listed_are_said_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\n{program}\n")
+    python.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setattr(gpus, "LOOK_S", 0.5 if "sleep" in program else 60.0)
+    with pytest.raises(MachineError, match="the GPUs of this machine cannot be listed"):
+        gpus.uuid_of(0)
 
 
 def test_a_worker_that_was_closed_leaves_nothing_behind(temporary: Path) -> None:

@@ -13,6 +13,9 @@ import uuid
 
 from kernelwright.errors import MachineError
 
+LOOK_S = 60.0
+"""Time limit for listing the GPUs. The first call to an idle driver may take some ten seconds."""
+
 
 def found() -> list[dict[str, str]]:
     """uuid (as CUDA_VISIBLE_DEVICES takes it) and name of each GPU; an empty list without a driver or a GPU."""
@@ -36,10 +39,15 @@ def described(cuda: ctypes.CDLL, number: int) -> dict[str, str]:
 
 def uuid_of(number: int) -> str:
     """UUID of a GPU by its number in CUDA's order, counted from 0. A separate process reads it, because the query
-    initialises CUDA. Raises `MachineError` if this machine has fewer GPUs."""
+    initialises CUDA. Raises `MachineError` if this machine has fewer GPUs or the driver does not answer."""
     asked = [sys.executable, "-m", "kernelwright.worker.gpus"]
-    said = subprocess.run(asked, capture_output=True, text=True, check=True)
-    gpus = json.loads(said.stdout)
+    try:
+        said = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=LOOK_S)
+        gpus = json.loads(said.stdout)
+    except (subprocess.SubprocessError, ValueError) as error:
+        raise MachineError(
+            f"the GPUs of this machine cannot be listed: {error}", "does nvidia-smi -L answer?"
+        ) from error
     if number >= len(gpus):
         raise MachineError(f"there is no GPU {number}: CUDA shows {len(gpus)}, counted from 0", "ask for fewer lanes")
     return str(gpus[number]["uuid"])
