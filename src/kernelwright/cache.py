@@ -73,12 +73,16 @@ class Cache:
             return None
 
     def store(self, key: str, answer: object) -> None:
-        """Store the record completely or not at all. A full disk is not an error: the record is then not cached."""
+        """Store the record completely or not at all. It is not cached if it is larger than `ENTRY_BYTES_MAX` or the
+        disk is full."""
+        data = codec.encode(answer)
+        if len(data) > ENTRY_BYTES_MAX:
+            return
         part = f".{os.getpid()}-{threading.get_ident()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with contextlib.suppress(OSError):
             with open(os.open(part, flags, 0o600, dir_fd=self._folder), "wb") as file:
-                file.write(codec.encode(answer))
+                file.write(data)
             os.replace(part, self._name(key), src_dir_fd=self._folder, dst_dir_fd=self._folder)
 
     def size(self) -> Size:

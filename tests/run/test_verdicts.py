@@ -190,6 +190,14 @@ def test_another_user_s_folder_and_one_that_others_can_open_are_refused(
         Cache(tmp_path / "theirs", VARIABLE)
 
 
+def test_an_entry_that_is_too_large_to_be_read_is_not_written(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kernelwright.cache.ENTRY_BYTES_MAX", 1000)
+    cache.store("large", "x" * 1000)
+    assert cache.size().entries == 0
+    cache.store("small", "x" * 900)
+    assert cache.fetch("small") == "x" * 900
+
+
 def test_the_oldest_entries_go_where_there_are_too_many(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")
     for number in range(10):
