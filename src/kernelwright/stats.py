@@ -20,6 +20,13 @@ median with probability 2 * 0.5**n (sign test; Conover, Practical Nonparametric 
 PRECISE = 0.005
 """Sampling stops when the 95 % interval of a time or a ratio is narrower than this fraction of its upper end."""
 
+RESAMPLES = 1000
+"""Number of resamples of a bootstrap. Quantiles of the resampled medians need about as many (Efron and Tibshirani, An
+Introduction to the Bootstrap, 1993, chapter 19)."""
+
+EFFECT_VARIANCE = 10.0
+"""Variance of the mean, in units of the standard deviation, under the alternative hypothesis of `t_evidence`."""
+
 MOST_EXPONENT = math.log(sys.float_info.max)
 """Logarithm of the largest float. Larger evidence is returned as that float."""
 
@@ -45,40 +52,35 @@ def geometric_mean(values: Sequence[float]) -> float:
     return math.exp(math.fsum(_log(value) for value in values) / len(values))
 
 
-def median_ci(
-    samples: Sequence[float], confidence: float = 0.95, resamples: int = 1000, seed: int = 0
-) -> tuple[float, float]:
+def median_ci(samples: Sequence[float], confidence: float = 0.95, seed: int = 0) -> tuple[float, float]:
     """Percentile bootstrap interval of the median (Efron and Tibshirani, An Introduction to the Bootstrap, 1993,
-    chapter 13). The same arguments give the same interval. Raises `ValueError` for fewer than two samples.
-
-    The ends are quantiles of the resampled medians, which need about 1000 resamples (chapter 19).
-    """
+    chapter 13). The same arguments give the same interval. Raises `ValueError` for fewer than two samples."""
     if len(samples) < 2:
         raise ValueError(f"an interval from {len(samples)} samples; at least 2 were expected")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence {confidence}; a fraction between 0 and 1 was expected")
     ordered = sorted(samples)
-    medians = sorted((ordered[low] + ordered[high]) / 2 for low, high in _middles(len(samples), resamples, seed))
+    medians = sorted((ordered[low] + ordered[high]) / 2 for low, high in _middles(len(samples), seed))
     tail = (1 - confidence) / 2
     return _quantile(medians, tail), _quantile(medians, 1 - tail)
 
 
 @functools.lru_cache(maxsize=64)
-def _middles(count: int, resamples: int, seed: int) -> tuple[tuple[int, int], ...]:
+def _middles(count: int, seed: int) -> tuple[tuple[int, int], ...]:
     """The ranks of the two middle values of each resample, the same rank twice where `count` is odd.
 
     Resamples are drawn as ranks, so they do not depend on the sample values. A race that computes an interval after
     every round therefore draws once for each number of rounds.
     """
     draw, ranks = random.Random(seed).choices, range(count)
-    drawn = (sorted(draw(ranks, k=count)) for _ in range(resamples))
+    drawn = (sorted(draw(ranks, k=count)) for _ in range(RESAMPLES))
     return tuple((one[(count - 1) // 2], one[count // 2]) for one in drawn)
 
 
 def paired_log_ratio_ci(
-    baseline_us: Sequence[float], candidate_us: Sequence[float], confidence: float = 0.95, seed: int = 0
+    baseline_us: Sequence[float], candidate_us: Sequence[float], seed: int = 0
 ) -> tuple[float, tuple[float, float]]:
-    """Median of the paired ratios baseline/candidate, and its bootstrap interval.
+    """Median of the paired ratios baseline/candidate, and its bootstrap interval at 95 %.
 
     Sample i of both must have been taken side by side, so that clock drift cancels within each pair. Logarithms make
     the result symmetric: exchanging the two inverts the ratio. Raises `ValueError` for unequal lengths, times that are
@@ -91,7 +93,7 @@ def paired_log_ratio_ci(
     if len(baseline_us) < MIN_PAIRS:
         raise ValueError(f"{len(baseline_us)} pairs; at least {MIN_PAIRS} were expected for an interval at 95 %")
     logs = [_log(a) - _log(b) for a, b in zip(baseline_us, candidate_us, strict=True)]
-    lower, upper = median_ci(logs, confidence, seed=seed)
+    lower, upper = median_ci(logs, seed=seed)
     return math.exp(median(logs)), (math.exp(lower), math.exp(upper))
 
 
@@ -115,19 +117,19 @@ def verdict(ci: tuple[float, float], noise_floor: float) -> Verdict:
     return "slower" if upper < 1 / (1 + noise_floor) else "tie"
 
 
-def t_evidence(values: Sequence[float], effect_variance: float = 10.0) -> float:
+def t_evidence(values: Sequence[float]) -> float:
     """Anytime-valid evidence (an e-value) against the null hypothesis "the values are noise around zero".
 
     Under the null hypothesis (independent normal values of mean 0 and one unknown variance), the probability that the
     evidence ever reaches 1/alpha is at most alpha (Ville 1939), so sampling may stop at any moment. The evidence is the
     likelihood ratio of the t statistic; under the alternative, the mean in units of the standard deviation is drawn
-    from N(0, effect_variance) (Lai 1976; Wang and Ramdas, Anytime-valid t-tests, 2023). It is 1 for fewer than two
+    from N(0, EFFECT_VARIANCE) (Lai 1976; Wang and Ramdas, Anytime-valid t-tests, 2023). It is 1 for fewer than two
     values and if all are zero. Dependent values, and values with rare outliers to one side, reach 1/alpha more often.
     """
     count, squares = len(values), math.fsum(value * value for value in values)
     if count < 2 or squares == 0:
         return 1.0
-    prior = 1 / effect_variance
+    prior = 1 / EFFECT_VARIANCE
     explained = math.fsum(values) ** 2 / ((count + prior) * squares)
     logarithm = (math.log(prior / (count + prior)) - count * math.log1p(-explained)) / 2
     return math.exp(min(logarithm, MOST_EXPONENT))

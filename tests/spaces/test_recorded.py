@@ -61,7 +61,7 @@ def test_a_saved_space_comes_back_as_it_was(tmp_path: Path, name: str) -> None:
     assert back.space == SPACE
     assert back.environment == recorded_space().environment
     assert back.best_us == 12.5
-    assert back.candidate_sha == recorded_space().candidate_sha
+    assert back.candidate == recorded_space().candidate
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 

@@ -97,7 +97,7 @@ def convert_kernel(
             case ast.AnnAssign(target=ast.Name(id=block), value=ast.Constant(value=int(value))):
                 # A width fixed in the text is not a tunable: its name must not contain BLOCK (`source/names.py`).
                 renamed[block] = _width(block)
-                if _extent(block, kernel, holes) in holes.values:
+                if _extent(block, kernel) in holes.values:
                     sizes[_width(block)] = _power_above(block, kernel, holes, value)
                     continue
                 widths[block] = value
@@ -140,7 +140,7 @@ def convert_kernel(
     )
 
 
-def _extent(block: str, kernel: Kernel, holes: Holes) -> str:
+def _extent(block: str, kernel: Kernel) -> str:
     """The hole or number that is the extent of a reduction's block, as text; "" for another block."""
     extent = f"{block.partition('_')[0].lower()}_numel"
     found = [n.value for n in kernel.main.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == extent]
@@ -154,7 +154,7 @@ def _width(block: str) -> str:
 def _power_above(block: str, kernel: Kernel, holes: Holes, value: int | str) -> str:
     """The width of a persistent reduction: the next power of two from its extent on, `{r0_numel}` in the launch. Raises
     `NotConverted` where the generated width is another number."""
-    extent = _extent(block, kernel, holes)
+    extent = _extent(block, kernel)
     for size, numel in enumerate(holes.values.get(extent, ())):
         width = holes.values[value][size] if isinstance(value, str) else value
         if width != 1 << (int(numel) - 1).bit_length():

@@ -35,12 +35,6 @@ def lines_to(notify: Notify) -> Display:
     return display
 
 
-@contextmanager
-def no_display(info: RunInfo, earlier: Sequence[Event]) -> Iterator[Callable[[Event], None]]:
-    """A display that shows nothing."""
-    yield lambda event: None
-
-
 def table(progress: Progress, now: datetime) -> Table:
     """Progress as a table of two columns, for a terminal or a notebook. now: with a time zone."""
     grid = Table.grid(padding=(0, 2))

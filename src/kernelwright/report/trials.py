@@ -20,6 +20,9 @@ from kernelwright.text.units import label, number_text, times_text, unit_for
 NO_CANDIDATE = "no_candidate"
 """Shown as the status of a trial whose proposal was an error."""
 
+LONGEST = 72
+"""The table shows at most this many characters of a reason."""
+
 
 def outcome(trial: Trial) -> str:
     """The status of a trial in one word."""
@@ -161,6 +164,6 @@ def tokens_text(usage: Usage) -> str:
     return f"{usage.input_tokens} tokens in{f' ({parts})' if parts else ''}, {usage.output_tokens} out, {cost}"
 
 
-def _short(text: str, limit: int = 72) -> str:
+def _short(text: str) -> str:
     first = text.splitlines()[0] if text else ""
-    return first if len(first) <= limit else first[: limit - 1] + "…"
+    return first if len(first) <= LONGEST else first[: LONGEST - 1] + "…"

@@ -67,10 +67,6 @@ class RecordedSpace(Record, frozen=True, kw_only=True):
     entries: tuple[Entry, ...] = ()
 
     @property
-    def candidate_sha(self) -> str:
-        return codec.sha(self.candidate)
-
-    @property
     def best_us(self) -> float | None:
         """The shortest time; None if nothing passed."""
         return min((entry.time_us for entry in self.entries if entry.time_us is not None), default=None)

@@ -55,7 +55,6 @@ class _State:
 
 
 _state = _State()
-_sites: dict[str, dict[str, Sites]] = {}
 
 
 @contextmanager
