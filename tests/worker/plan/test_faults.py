@@ -196,6 +196,7 @@ def test_launch_options_are_the_compilers_and_numbers(options: dict[str, Any]) -
         Value(kind="int", text="١"),
         Value(kind="float", text="__import__('os')"),
         Value(kind="float", text="1_0.0"),
+        Value(kind="float", text="True"),
         Value(kind="bool", text="1"),
         Value(kind="none", text="x"),
         Value(kind="dtype", text="fp17"),

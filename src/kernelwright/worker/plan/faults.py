@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kernelwright.worker.plan.library_faults import NO_LIBRARY, Library, library_faults
+from kernelwright.worker.plan.library_faults import NO_LIBRARY, Library, is_float, library_faults
 from kernelwright.worker.plan.plan import (
     ITEMSIZE,
     MAX_STEPS,
@@ -93,7 +93,8 @@ def _forward(plan: Plan, expected: Expected) -> Iterator[str]:
 def _step(step: PlanStep, expected: Expected) -> Iterable[str]:
     match step:
         case Fill(value=value):
-            return [] if _is_number(value) else [f"a fill with {value[:40]!r}, which is not a number"]
+            is_number = value in ("True", "False") or is_float(value)
+            return [] if is_number else [f"a fill with {value[:40]!r}, which is not a number"]
         case Copy(target=target, source=source):
             return [] if target.shape == source.shape else [f"a copy of {source.shape} to {target.shape}"]
         case LibraryCall():
@@ -166,17 +167,6 @@ def _is_value(kind: str, text: str, expected: Expected) -> bool:
     if kind == "int":
         return text.removeprefix("-").isdecimal() and text.isascii() and len(text) <= 20
     if kind == "float":
-        return _is_number(text)
+        return is_float(text)
     known = {"bool": ("True", "False"), "none": ("",), "dtype": DTYPES, "kernel": expected.kernels}
     return kind == "str" or text in known[kind]
-
-
-def _is_number(text: str) -> bool:
-    """Whether `text` is an int, float or bool as Python prints it."""
-    if text in ("True", "False"):
-        return True
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return len(text) <= 40 and text == text.strip() and "_" not in text

@@ -126,13 +126,14 @@ def _fits(argument: Argument, kind: Kind) -> bool:
         case Value(kind="bool", text=text):
             return kind in ("bool", "number", "operand") and text in ("True", "False")
         case Value(kind="float", text=text):
-            return kind in ("number", "operand") and _is_float(text)
+            return kind in ("number", "operand") and is_float(text)
         case Value(kind="dtype", text=text):
             return kind == "dtype" and text in ITEMSIZE
     return False
 
 
-def _is_float(text: str) -> bool:
+def is_float(text: str) -> bool:
+    """Whether `text` is an int or a float as Python prints it."""
     try:
         float(text)
     except ValueError:
