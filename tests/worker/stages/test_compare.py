@@ -11,10 +11,12 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from fakes import ENVIRONMENT
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.model import (
     BenchCase,
     Bound,
+    Candidate,
     Case,
     CaseInfo,
     CaseResult,
@@ -29,7 +31,7 @@ from kernelwright.worker.processes.limits import Limits
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.session import Session
-from kernelwright.worker.stages.compare import failed_row, measured, measured_case
+from kernelwright.worker.stages.compare import bench, failed_row, measured, measured_case
 from kernelwright.worker.stages.samples import COPY
 from kernelwright.worker.stages.subject import Subject
 
@@ -136,6 +138,17 @@ def test_everything_is_verified_before_anything_is_prepared_so_that_references_f
     forgotten = processes.asked.index("judge forget")
     assert not [at for at in checked if min(prepared) < at < forgotten], "what was timed is judged when there is room"
     assert max(checked) > forgotten > max(at for at, verb in enumerate(processes.asked) if verb == "judge sample")
+
+
+def test_a_config_that_its_source_does_not_have_fails_one_row_and_not_the_benchmark() -> None:
+    processes = FakeProcesses(on_gpu=False)
+    session = SimpleNamespace(
+        processes=processes, loaded=processes.loaded, environment=lambda: ENVIRONMENT, unqualified=""
+    )
+    report = bench(cast(Session, session), {"mine": Candidate(source="", config={"nothing": 1})}, (), ())
+    (row,) = report.cases[0].implementations
+    assert (row.name, row.status) == ("mine", Status.REJECTED)
+    assert "no tunable 'nothing'" in row.reason
 
 
 def test_a_bench_that_was_killed_once_is_started_again_and_twice_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

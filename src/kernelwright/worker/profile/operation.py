@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from kernelwright import codec
 from kernelwright.errors import ConfigError, MachineError, ProblemError, RequestError
 from kernelwright.model import Candidate, LaunchProfile, Profile
-from kernelwright.source import parse as syntax
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.profile import compiled
@@ -44,8 +43,6 @@ def profile(session: Session, implementation: Candidate | str, case: str, full: 
     try:
         subject = Subject(session, implementation)
         subject.prepare([case])
-    except SyntaxError as error:
-        raise RequestError(f"the candidate cannot be profiled: {syntax.complaint(error)}") from error
     except Ended as ended:
         raise RequestError(f"the candidate cannot be profiled: {ended.status.value}: {ended.reason}") from ended
     if case not in subject.plans:

@@ -9,9 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from kernelwright import stats
-from kernelwright.errors import ConfigError
 from kernelwright.model import Candidate, Case, CaseResult, Evaluation, Incumbent, KernelResources, Status
-from kernelwright.source import parse as syntax
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.measure import estimate, library_shares, measure
@@ -40,10 +38,8 @@ def _evaluated(
     ordered = sorted(cases_for(session, purpose), key=lambda case: (not case.small, case.held_out))
     try:
         subject = Subject(session, candidate)
-    except ConfigError as error:
-        return Evaluation(status=Status.REJECTED, reason=str(error)), False
-    except SyntaxError as error:
-        return Evaluation(status=Status.COMPILE_ERROR, reason=syntax.complaint(error)), False
+    except Ended as ended:
+        return Evaluation(status=ended.status, reason=ended.reason), False
     ordered = with_strided(session, ordered)
     results: list[CaseResult] = []
     try:

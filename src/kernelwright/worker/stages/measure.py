@@ -162,8 +162,8 @@ def prepared_rival(subject: Subject, case: str, incumbent: Incumbent | None) -> 
         return None
     if is_there:
         return name
-    rival = Subject(subject.session, incumbent.candidate)
     try:
+        rival = Subject(subject.session, incumbent.candidate)
         rival.prepare([case])
         if case not in rival.plans:
             return None

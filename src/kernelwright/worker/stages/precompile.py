@@ -7,9 +7,7 @@ launch of it can succeed, not because it looks slow.
 from __future__ import annotations
 
 from kernelwright.devices.backend import BACKEND
-from kernelwright.errors import ConfigError
 from kernelwright.model import Candidate, Evaluation, KernelResources, Status
-from kernelwright.source import parse as syntax
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.evaluate import cases_for, evaluation
@@ -24,10 +22,8 @@ def precompile(session: Session, candidate: Candidate, purpose: str) -> Evaluati
     resources, or the failure."""
     try:
         subject = Subject(session, candidate)
-    except ConfigError as error:
-        return Evaluation(status=Status.REJECTED, reason=str(error))
-    except SyntaxError as error:
-        return Evaluation(status=Status.COMPILE_ERROR, reason=syntax.complaint(error))
+    except Ended as ended:
+        return Evaluation(status=ended.status, reason=ended.reason)
     try:
         subject.prepare([case.name for case in cases_for(session, purpose)])
     except Ended as ended:

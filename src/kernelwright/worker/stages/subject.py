@@ -18,6 +18,7 @@ import msgspec
 
 from kernelwright import codec
 from kernelwright import source as tunables
+from kernelwright.errors import ConfigError
 from kernelwright.model import Candidate, CaseInfo, CaseResult, KernelResources, Property, Status
 from kernelwright.roofline import Launched
 from kernelwright.source import parse as syntax
@@ -53,12 +54,16 @@ class Subject:
     """One candidate in one evaluation, with the results of each stage."""
 
     def __init__(self, session: Session, candidate: Candidate) -> None:
+        """Raises Ended if the config cannot be written into the source."""
         self.session = session
         self.processes = session.processes
         self.candidate = candidate
         self.autotune_stated = tunables.autotune_choices(candidate.config)
         self.autotune_moved: dict[str, int] = {}
-        self.source = tunables.render(candidate.source, candidate.config)
+        try:
+            self.source = tunables.render(candidate.source, candidate.config)
+        except ConfigError as error:
+            raise Ended(Status.REJECTED, str(error)) from error
         self.stages_s: dict[str, float] = {}
         self.replayed_s = 0.0
         self.measured_s = 0.0
