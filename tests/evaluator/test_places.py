@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shlex
 import sys
+from pathlib import Path
 
 import pytest
 
-from kernelwright.errors import RequestError
+from kernelwright.errors import KernelwrightError, RequestError
+from kernelwright.evaluator.launch import LAUNCHERS
 from kernelwright.evaluator.places import SSH, Gpu, Lane, choose, find_gpus, is_reserved, lanes_at, start_lanes
 
 GPUS = [
@@ -109,6 +111,14 @@ def test_a_target_that_a_shell_would_read_otherwise_and_a_place_named_twice_star
         start_lanes(lanes_at("ssh:nowhere"), "sm_90; reboot")
     with pytest.raises(RequestError, match="named twice"):
         start_lanes([*lanes_at("ssh:nowhere"), *lanes_at("ssh:nowhere")])
+
+
+def test_lanes_of_this_machine_share_its_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = tmp_path / "words"
+    monkeypatch.setitem(LAUNCHERS, "local", lambda: ["sh", "-c", f'echo "$@" >> {words}', "worker"])
+    with pytest.raises(KernelwrightError):
+        start_lanes(choose("2", []))
+    assert set(words.read_text().splitlines()) == {"--share 2"}
 
 
 @pytest.mark.process

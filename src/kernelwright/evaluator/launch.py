@@ -25,9 +25,8 @@ def start_worker(
     argv: Sequence[str] | None = None,
     target: str | None = None,
     limits: dict[str, float] | None = None,
-    cores: int | None = None,
     environment: Mapping[str, str] | None = None,
     is_remote: bool = False,
 ) -> ProcessWorker:
     """A worker on this machine, or the one that `argv` starts (see `ProcessWorker` for all arguments)."""
-    return ProcessWorker(argv or LAUNCHERS["local"](), target, limits, cores, environment, is_remote)
+    return ProcessWorker(argv or LAUNCHERS["local"](), target, limits, environment=environment, is_remote=is_remote)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 from kernelwright.errors import MachineError, RequestError
 from kernelwright.evaluator.fleet import Fleet
 from kernelwright.evaluator.lane import LaneWorker
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.launch import LAUNCHERS, start_worker
 
 EXAMPLES = "give all, a number, or UUIDs such as GPU-5f0e…,GPU-91c2… (nvidia-smi -L names them)"
 
@@ -152,14 +151,13 @@ def start_lanes(lanes: Sequence[Lane], target: str | None = None) -> Fleet:
     if no lane starts."""
     if target is not None and not re.fullmatch(r"\w+", target):  # a shell may read it
         raise RequestError(f"--target {target!r} is no target", "give one such as sm_90")
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    cores = max(1, usable // len(lanes))
+    local = (*LAUNCHERS["local"](), "--share", str(len(lanes)))
 
     def start(lane: Lane) -> Callable[[], LaneWorker]:
         if lane.argv:
             return partial(start_worker, lane.argv, target=target, is_remote=True)
         environment: dict[str, Any] = {} if lane.gpu is None else {"CUDA_VISIBLE_DEVICES": lane.gpu}
-        return partial(start_worker, target=target, cores=cores, environment=environment)
+        return partial(start_worker, local, target=target, environment=environment)
 
     names = [lane.name for lane in lanes]
     if len(set(names)) < len(names):
