@@ -38,9 +38,9 @@ class BenchSettings:
     cases: names of the cases to measure; () for all but the small ones. held_out: where `cases` is empty, measure the
     held-out cases too. compile, max_autotune: measure `torch.compile`, and its max-autotune mode (slow). repeat: number
     of measurements, each in new processes. dtype: of the full-size cases (torch's name), None for their own.
-    unqualified: go on even if trivial answers solve the problem. library: which library steps
-    candidates may hold, None for what the problem states. target: compile target, only without a GPU. which:
-    whether cases are derived where the problem states none.
+    unqualified: go on even if trivial answers solve the problem. library: which library steps candidates may contain,
+    None for what the problem states. target: compile target, only without a GPU. which: whether cases are derived where
+    the problem states none.
     """
 
     cases: tuple[str, ...] = ()
@@ -61,8 +61,8 @@ class BenchSettings:
         return tuple(one.case.name for one in info.cases if one.case.timed)
 
 
-NO_ANSWER = (Status.PASSED, Status.NOT_VERIFIED)
-"""A candidate with one of these statuses did not fail."""
+DID_NOT_FAIL = (Status.PASSED, Status.NOT_VERIFIED)
+"""Statuses of a candidate that did not fail."""
 
 DEFAULTS: BenchSettings = BenchSettings()
 
@@ -129,7 +129,7 @@ def failed_candidates(document: BenchReport | BenchSeries) -> set[str]:
         row.name
         for case in document.cases
         for row in case.implementations
-        if row.name not in FRAMEWORK and row.status not in NO_ANSWER
+        if row.name not in FRAMEWORK and row.status not in DID_NOT_FAIL
     }
 
 

@@ -33,7 +33,7 @@ RUNS = Path("runs")
 
 Signature = tuple[str, ...]
 Operators = Callable[[ProblemPath], tuple[str, ...]]
-"""Loads a problem and gives what is `described` of it; raises `ProblemError`."""
+"""A function that loads a problem and returns its operators as `described` does; raises `ProblemError`."""
 
 
 def known_kernels(

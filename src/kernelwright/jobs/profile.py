@@ -60,8 +60,8 @@ def profile(
     called with each profile as soon as it is there. cases: names, () for the timed ones. framework: profile eager and
     torch.compile too; raises `MachineError` without a GPU. full: read every counter that the profiler has. target:
     compile target, only without a GPU. dtype: of the full-size cases (torch's name), None for their own. library: which
-    library steps the candidate may hold, None for what the problem states. Raises
-    `ProblemError` for the problem, `RequestError` for a case that it does not have.
+    library steps the candidate may contain, None for what the problem states. Raises `ProblemError` for the problem,
+    `RequestError` for a case that it does not have.
     """
     found = read_problem(problem)
     rows: list[Profiled] = []

@@ -126,7 +126,8 @@ def begin(run: NewRun, *, notify: Notify) -> Iterator[OpenRun]:
 
 
 def on_lanes(start_worker: StartWorker, options: RunOptions, places: Places) -> tuple[StartWorker, RunOptions]:
-    """What starts the worker of a session with these options, and what is left of them for its runs."""
+    """The function that starts the worker of a session with these options, and the options of its runs: without GPUs
+    and workers, and with enough candidates in flight for all lanes."""
     start_worker, lanes = places.choose(options.gpus, options.workers, start_worker)
     in_flight = options.in_flight or (DEFAULTS.in_flight * lanes if lanes > 1 else None)
     return start_worker, msgspec.structs.replace(options, gpus=None, workers=None, in_flight=in_flight)

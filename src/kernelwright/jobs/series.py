@@ -113,8 +113,7 @@ def resume_series(
     """Go on with the search over several problems in `folder`; a problem that failed before is tried again.
 
     limits: in place of the recorded ones, where given. agreed: options given again to consent to them, and the lanes of
-    this session. Raises
-    `RunFolderError` where there is none, and the errors of `optimize_series`.
+    this session. Raises `RunFolderError` if there is no such search, and the errors of `optimize_series`.
     """
     path = Path(folder)
     if path.is_dir():

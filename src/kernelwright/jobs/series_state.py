@@ -92,7 +92,8 @@ class RunProgress:
 
 
 def read_progress(folder: Path) -> RunProgress:
-    """Of the run in `folder`; of nothing where none began. Raises `RunFolderError` for a journal that is damaged."""
+    """The progress of the run in `folder`; an empty one if no run began there. Raises `RunFolderError` for a journal
+    that is damaged."""
     if not (folder / NAME).exists():
         return RunProgress()
     with Journal.open(folder) as journal:
@@ -118,7 +119,7 @@ def progress_of(journal: Journal) -> RunProgress:
 
 
 def spent_by(state: RunState) -> dict[str, float]:
-    """Of a run so far, by name of the limit."""
+    """Spending of a run so far, by name of the limit."""
     return spent(state, sum(session.seconds for session in state.sessions))
 
 
@@ -135,7 +136,7 @@ def best_us(state: RunState, otherwise: float | None) -> float | None:
 
 
 def bound_us(problem: ProblemInfo) -> float:
-    """Of the timed cases, as a run scores them; 0 where a case has none."""
+    """Geometric mean of the timed cases' bounds in µs; 0 if a case has none."""
     bounds = [info.bound.bound_us for info in problem.cases if info.case.timed]
     return geometric_mean(bounds) if bounds and all(one > 0 for one in bounds) else 0.0
 

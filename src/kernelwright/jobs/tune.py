@@ -207,7 +207,7 @@ class Tuning:
             self.notify(line)
 
     def _imported(self) -> list[Config]:
-        """The imported configs of the space; how many of the file are none of it is said."""
+        """The imported configs that are in the space. A message tells how many are not."""
         rows = self.begin.rows
         found, useless = configs_from(rows, self.space)
         if rows:

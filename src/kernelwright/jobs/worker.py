@@ -31,7 +31,7 @@ def lanes_on(gpus: str | int | None, workers: Sequence[str] = ()) -> list[Lane]:
 
 
 def workers_on(lanes: list[Lane]) -> StartWorker:
-    """A function that starts a worker made of these lanes."""
+    """A function that starts a fleet with these lanes."""
     return lambda target: start_lanes(lanes, target)
 
 

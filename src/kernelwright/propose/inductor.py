@@ -69,8 +69,8 @@ class Inductor:
 
 
 def ordered(texts: Sequence[str], trials: Sequence[Trial]) -> list[str]:
-    """Exact products are slow: kernels with them are left out once a kernel with split ones passed, and come first once
-    one failed."""
+    """The texts in the order in which they are tried. Kernels with exact products are slow: they are left out once a
+    kernel with split products passed, and come first once one failed."""
     passed = {one.proposal.candidate.source for one in trials if one.proposal.candidate and one.score_us is not None}
     tried = {one.proposal.candidate.source for one in trials if one.proposal.candidate}
     exact, others = filter(is_exact, texts), [one for one in texts if not is_exact(one)]

@@ -136,26 +136,32 @@ TEMPLATES = {
 
 
 class Side(NamedTuple):
-    """How an output reads the input along one side. kernel: elements of the window; padding: before the input.
-    may_leave: whether a window may reach beyond the input.
+    """How an output reads the input along one side.
 
-    The other numbers are of transposed convolutions with a stride, where output o reads input i with element k of the
-    window if o + padding = stride * i + dilation * k. The elements with k % stride = `rest` serve the outputs with
-    o % stride = `phase`; there are stride `phases` of both, and `kernel` counts the elements of one. shift: the phase
-    of rest 0. before: padding - (kernel - 1) * dilation * stride; output `phase` begins at input (phase - rest *
-    dilation + before) / stride, which has no remainder. last: number of rests whose last element is within the window;
-    0: all.
+    The fields from `phases` on are of transposed convolutions with a stride. There output o reads input i with element
+    k of the window if o + padding = stride * i + dilation * k. The elements with k % stride = rest serve the outputs
+    with o % stride = phase.
     """
 
     kernel: int
+    """Number of elements of the window; with several phases, of the elements that serve one phase."""
     stride: int
+    """Distance in the input between the windows of two neighbouring outputs."""
     padding: int
+    """Number of zeros before the input."""
     dilation: int
+    """Distance in the input between two neighbouring elements of the window."""
     may_leave: bool
+    """Whether a window may reach beyond the input."""
     phases: int = 1
+    """The stride of the transposed convolution, which is the number of phases and of rests."""
     shift: int = 0
+    """The phase of rest 0."""
     before: int = 0
+    """padding - (kernel - 1) * dilation * stride. The first output of a phase begins at input
+    (phase - rest * dilation + before) / stride, which has no remainder."""
     last: int = 0
+    """Number of rests whose last element is within the window; 0: all."""
 
 
 def convolution(

@@ -165,7 +165,7 @@ def judged(
     """Expected outputs in float64 and the framework's own error in the instance's dtype. known: that error, where the
     same draw was made before.
 
-    Float64 first: of a large case it takes most memory, and nothing else is held yet.
+    The float64 outputs are computed first: for a large case they take the most memory, and nothing else is there yet.
     """
     exact = outputs(cast(instance, "float64"))
     produced = as_before(instance, exact, framework_outputs(instance))

@@ -203,9 +203,9 @@ class Draws:
         except (ProblemError, torch.OutOfMemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-        if made is None:  # only now: the error held what forward had made when its memory ran out
+        if made is None:  # after the `except` block: the error refers to the tensors that forward had made
             self.kept.clear()
-            gc.collect()  # what refers to itself
+            gc.collect()  # tensors in reference cycles
             self.kept.give_back()
             made = self._made(case, draw)
         self.errors[case, draw], self.units[case, draw] = (made.distribution, made.own), made.units
