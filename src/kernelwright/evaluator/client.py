@@ -90,18 +90,16 @@ class ProcessWorker:
         argv: Sequence[str],
         target: str | None = None,
         limits: dict[str, float] | None = None,
-        cores: int | None = None,
         environment: Mapping[str, str] | None = None,
         is_remote: bool = False,
     ) -> None:
         """argv: the command that starts the worker. target: compile target on a machine without a GPU. limits: seconds,
-        by the names of the worker's `limits.py`. cores: number of cores to compile on; None: all. environment: extra
-        environment variables. is_remote: whether the worker sees another disk, so that problems are sent as their
-        contents. Raises MachineError if kernelwright, torch or Triton is missing."""
+        by the names of the worker's `limits.py`. environment: extra environment variables. is_remote: whether the
+        worker sees another disk, so that problems are sent as their contents. Raises MachineError if kernelwright,
+        torch or Triton is missing."""
         command = [*argv]
         self._is_remote = is_remote
         command += [*(["--target", target] if target else []), *(["--limits", json.dumps(limits)] if limits else [])]
-        command += ["--cores", str(cores)] if cores is not None else []
         try:
             self.process = subprocess.Popen(
                 command,

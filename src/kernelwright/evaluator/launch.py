@@ -29,4 +29,4 @@ def start_worker(
     is_remote: bool = False,
 ) -> ProcessWorker:
     """A worker on this machine, or the one that `argv` starts (see `ProcessWorker` for all arguments)."""
-    return ProcessWorker(argv or LAUNCHERS["local"](), target, limits, environment=environment, is_remote=is_remote)
+    return ProcessWorker(argv or LAUNCHERS["local"](), target, limits, environment, is_remote)
