@@ -29,7 +29,7 @@ from kernelwright.worker.judge.answer import Answer
 from kernelwright.worker.judge.comparison import compared
 from kernelwright.worker.judge.draws import Draws, with_strided
 from kernelwright.worker.judge.trivial import qualification
-from kernelwright.worker.judge.untouched import same_values
+from kernelwright.worker.judge.written import as_read, inputs_changed, needlessly_changed, outside
 from kernelwright.worker.plan.arena import attach, window
 from kernelwright.worker.plan.binding import bind_tensors, spec_of
 from kernelwright.worker.plan.case_shape import CaseShape
@@ -41,7 +41,6 @@ from kernelwright.worker.processes.channel import Channel, Done, Fault
 from kernelwright.worker.reference.baseline import Baselines
 from kernelwright.worker.reference.derive import load_with_cases
 from kernelwright.worker.reference.instance import Specs, compulsory_bytes, mutated
-from kernelwright.worker.reference.pieces import CHUNK
 from kernelwright.worker.reference.problem_module import note, words_of
 
 POISONS = (0xFF, 0x5A)
@@ -141,54 +140,46 @@ class Judge:
         unchanged, guard zones are untouched. first: compare only the first outputs; None: all."""
         arena, layout = self.arena(handle), Layout(plan.buffers)
         self._settle()
-
-        def wrong(reason: str) -> CaseResult:
-            return CaseResult(case=case, status=Status.WRONG if reason else Status.PASSED, reason=reason)
-
         specs = self.specs[case]
         outputs = specs.outputs[: len(specs.outputs) - len(specs.mutates)][:first]
         changed = {buffer.id: buffer.name for buffer in plan.buffers
                    if buffer.origin == "input" and buffer.name in specs.mutates}  # fmt: skip
         if reason := returned_otherwise(plan, specs, outputs, changed):
-            return wrong(reason)
+            return _wrong(case, reason)
         bound, answer = list(self._bind_tensors(case, draw, plan, arena, layout)), self.answer(case, draw)
         before = mutated(answer.instance)
-        left = {buffer.name: target if answer.memory is None else _as_read(target, before[buffer.name])
+        left = {buffer.name: target if answer.memory is None else as_read(target, before[buffer.name])
                 for buffer, target, _ in bound if buffer.id in changed}  # fmt: skip
         made = [window(arena, layout, view) for view in plan.outputs] + [left[name] for name in specs.mutates]
+        worst = self._worst(case, draw, made, len(outputs))
+        if worst is not None and worst.status is Status.WRONG:
+            return worst
+        reason = (
+            outside(arena, layout, self.poison)
+            or needlessly_changed(answer, dict(zip(specs.mutates, answer.left_alone, strict=True)), left, before)
+            or inputs_changed(arena, layout, self.poison, bound, changed, None if answer.memory is None else before)
+        )
+        if reason or worst is None:
+            return _wrong(case, reason or "the candidate returned no outputs")
+        unseen = () if case in self.strided else self.draws.unseen(case)
+        return msgspec.structs.replace(worst, unseen=unseen)
+
+    def _worst(self, case: str, draw: int, made: Sequence[torch.Tensor], outputs: int) -> CaseResult | None:
+        """The first result that is wrong, else the one with the largest error; None if nothing was made. made: outputs,
+        of which gradients come last, then the inputs that were changed in place. outputs: number of the former."""
+        specs = self.specs[case]
         worst: CaseResult | None = None
         for i, actual in enumerate(made):
             result = self._compared(case, draw, i, actual)
-            if result.status is Status.WRONG and i >= len(outputs):
-                return wrong(f"{specs.mutates[i - len(outputs)]}, changed in place: {result.reason}")
+            if result.status is Status.WRONG and i >= outputs:
+                return _wrong(case, f"{specs.mutates[i - outputs]}, changed in place: {result.reason}")
             if result.status is Status.WRONG and (of := i - len(specs.outputs) + len(specs.gradients_of)) >= 0:
-                return wrong(f"the gradient of {specs.gradients_of[of]}: {result.reason}")
+                return _wrong(case, f"the gradient of {specs.gradients_of[of]}: {result.reason}")
             if result.status is Status.WRONG:
                 return result
             if worst is None or (result.max_rel_error or 0) > (worst.max_rel_error or 0):
                 worst = result
-        for start, end in layout.guards():
-            if bool((arena[start:end] != self.poison).any()):
-                return wrong("memory outside every buffer was written: an unmasked store")
-        for name, left_alone in zip(specs.mutates, answer.left_alone, strict=True):
-            if count := int((left_alone & ~same_values(left[name], before[name])).sum()):
-                return wrong(
-                    f"{answer.prefix}{count} elements of {name} were changed, but forward does not change them"
-                )
-        for buffer, target, source in bound:
-            if buffer.id not in changed and not _same_bits(target, source):
-                return wrong("an input or parameter was changed by the call")
-            if buffer.id in changed and answer.memory is not None:
-                rest = target.clone()
-                _as_read(rest, before[buffer.name]).copy_(before[buffer.name])
-                if not _same_bits(rest, source):
-                    return wrong(f"memory after the elements of {buffer.name} was written")
-            if bool((_between(arena, layout, buffer, target) != self.poison).any()):
-                return wrong(f"memory between the rows of {buffer.name} was written")
-        if worst is None:
-            return wrong("the candidate returned no outputs")
-        unseen = () if case in self.strided else self.draws.unseen(case)
-        return msgspec.structs.replace(worst, unseen=unseen)
+        return worst
 
     def _compared(self, case: str, draw: int, output: int, actual: torch.Tensor) -> CaseResult:
         """The result of comparing one output."""
@@ -274,34 +265,8 @@ def _with_dtype(case: Case, dtype: str) -> Case:
     return codec.record(codec.plain(case) | {"dtype": dtype}, Case)
 
 
-def _as_read(memory: torch.Tensor, reading: torch.Tensor) -> torch.Tensor:
-    """The view of `memory` (one dimension) with the shape, strides and offset of `reading`."""
-    return memory.as_strided(reading.shape, reading.stride(), memory.storage_offset() + reading.storage_offset())
-
-
-def _between(arena: torch.Tensor, layout: Layout, buffer: Buffer, target: torch.Tensor) -> torch.Tensor:
-    """The bytes of a buffer outside the elements of its tensor. target: the tensor's window in the arena."""
-    start = layout.offsets[buffer.id]
-    memory = arena[start : start + buffer.nbytes]
-    if target.numel() * target.element_size() == buffer.nbytes:
-        return memory[:0]
-    is_free = torch.ones(buffer.nbytes, dtype=torch.bool, device=arena.device)
-    item = target.element_size()
-    offset = target.storage_offset() * item - start
-    shape, stride = [*target.shape, item], [*(s * item for s in target.stride()), 1]
-    is_free.as_strided(shape, stride, offset).fill_(False)
-    return memory[is_free]
-
-
-def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two tensors have the same bits in all elements: NaN equals itself and −0 differs from 0."""
-    if one.is_floating_point():
-        integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[one.element_size()]
-        one, other = one.view(integers), other.view(integers)
-    if one.is_contiguous() and other.is_contiguous():
-        pairs = zip(one.view(-1).split(CHUNK), other.view(-1).split(CHUNK), strict=True)
-        return all(torch.equal(a, b) for a, b in pairs)
-    return torch.equal(one, other)
+def _wrong(case: str, reason: str) -> CaseResult:
+    return CaseResult(case=case, status=Status.WRONG, reason=reason)
 
 
 def main(channel: Channel, options: dict[str, Any]) -> None:
