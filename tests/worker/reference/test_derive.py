@@ -225,6 +225,22 @@ def test_a_dimension_of_one_element_stays_and_none_is_made(tmp_path: Path) -> No
     assert "1×2×" in found.left_alone["rows"]
 
 
+@pytest.mark.parametrize("forward", [
+    "first, last = x.chunk(2, -1); return x * more[0] + torch.cat([-last, first], -1)",
+    "half = x.shape[-1] // 2; return x * more[0] + torch.cat([-x[..., half:], x[..., :half]], -1)",
+    "first, last = x.chunk(2, -1); return x * more[0], first, last",
+])  # fmt: skip
+def test_equal_parts_of_a_dimension_stay_equal(tmp_path: Path, forward: str) -> None:
+    text = model(forward) + (
+        "rows = 4096\nwidth = 128\n"
+        "def get_inputs():\n    return [torch.randn(rows, width), torch.randn(rows, width)]\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    cases = by_name(derive(loaded(tmp_path, text)))
+    assert ODD in cases
+    assert all(int(case.params.get("width", 128)) % 2 == 0 for case in cases.values())
+
+
 def test_a_number_that_decides_a_branch_stays(tmp_path: Path) -> None:
     text = model("return torch.sin(x) if x.shape[1] > 100 else torch.cos(x)") + (
         "rows = 4096\ncolumns = 4096\n"

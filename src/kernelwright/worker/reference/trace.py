@@ -61,6 +61,9 @@ RANDOM_FILLS = {"uniform_": {"from", "to"}, "normal_": {"mean", "std"}}
 """Arguments that an initialisation computes from the sizes of a parameter; they may differ."""
 
 
+PARTED = ("cat", "split", "split_with_sizes")
+"""Operators that join tensors along a dimension, or cut one."""
+
 NORMS = ("native_group_norm", "native_layer_norm")
 LEAST_NORMALISED = 8
 """The fewest elements for one mean and deviation. A norm over one element gives 0, over two elements 1 and -1, whatever
@@ -230,6 +233,8 @@ def _call_differences(one: Call, two: Call, base: Trace, other: Trace) -> Iterat
         taps, others = one.arguments["weight"].shape[2:], two.arguments["weight"].shape[2:]
         if taps != others:
             yield f"the kernel of a convolution would have the extent {_shown(others)} instead of {_shown(taps)}"
+    if name in PARTED and len(set(_parts(one))) == 1 < len(set(_parts(two))):
+        yield f"the parts of {name} would have the sizes {_shown(_parts(two))} instead of {_shown(_parts(one))}"
     if name == "native_group_norm":
         sizes = [(call.arguments["C"], call.arguments["group"]) for call in (one, two)]
         if any(channels % groups for channels, groups in sizes):
@@ -245,6 +250,14 @@ def _call_differences(one: Call, two: Call, base: Trace, other: Trace) -> Iterat
             yield f"{name} would return a different tensor"
         elif why := _shape_difference(before[1:], after[1:]):
             yield f"the result of {name} {why}"
+
+
+def _parts(call: Call) -> tuple[int, ...]:
+    """The sizes of the parts that one of PARTED joins or cuts, along its dimension. In a rotation of halves they are
+    equal, and kernels compute one half from the other."""
+    parts = call.arguments["tensors"] if call.operator == "cat" else call.made
+    dim = call.arguments.get("dim", 0)
+    return tuple(part.shape[dim] for part in parts if len(part.shape) == len(call.made[0].shape))
 
 
 def _channels_of_group(call: Call) -> int | None:
