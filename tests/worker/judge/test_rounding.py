@@ -98,6 +98,11 @@ def test_large_values_decide_where_rounding_does_not(tmp_path: Path, expression:
     assert decided(judge(tmp_path, expression)) == {values.LARGE: values.LARGE, values.HUGE: values.HUGE}
 
 
+@pytest.mark.parametrize("expression", ["F.silu(q) * k + v", "q * F.silu(k) * v", "torch.relu(q) * F.gelu(k) + v"])
+def test_values_whose_products_overflow_in_another_order_do_not_decide(tmp_path: Path, expression: str) -> None:
+    assert values.HUGE not in decided(judge(tmp_path, expression)).values()
+
+
 class Product(torch.nn.Module):
     def __init__(self, of: Callable[[Tensor, Tensor], Tensor]) -> None:
         super().__init__()

@@ -51,6 +51,9 @@ MAGNITUDES = frozenset((*PLAIN, *PLAIN.values()))
 """Distributions of very large values. They are used only if rounding of intermediate results does not change the
 outputs much."""
 
+ONE_SIGNED = frozenset((GREAT, HUGE, PLAIN[GREAT], PLAIN[HUGE]))
+"""Distributions in which all values of an input have one sign."""
+
 STRICT = frozenset((NEGATIVE, SPREAD, ROWS, SLICES, TIED, *MAGNITUDES, *WEIGHTS, UNEVEN_WEIGHTS))
 """Distributions that are used only if the framework's own outputs are finite and precise."""
 
@@ -116,8 +119,11 @@ def fallbacks(distribution: str) -> tuple[str, ...]:
     return (distribution, *MILDER.get(distribution, ()), AS_GIVEN)
 
 
-def redraw(inputs: tuple[Input, ...], distribution: str, seed: int) -> None:
-    """Change the inputs of a draw to `distribution`, in place: float tensors by value, whole numbers by permutation."""
+def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, positive: bool = False) -> None:
+    """Change the inputs of a draw to `distribution`, in place: float tensors by value, whole numbers by permutation.
+
+    positive: in ONE_SIGNED distributions, make every input positive, not every second one.
+    """
     if distribution in (AS_GIVEN, *WEIGHTS, UNEVEN_WEIGHTS):
         return
     floats: list[Tensor] = []
@@ -134,7 +140,7 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int) -> None:
                     lines.redraw(value, generator, last=distribution == ROWS)
             else:
                 salt = random.Random(f"{seed} {position} {distribution}").getrandbits(31)
-                _changed(value, distribution, salt, sign=1 if len(floats) % 2 == 0 else -1)
+                _changed(value, distribution, salt, sign=1 if positive or len(floats) % 2 == 0 else -1)
         elif _may_permute(value):
             units = value if lines.is_mask(value) else value.view(-1)
             order = torch.randperm(len(units), generator=generator, device=value.device)
