@@ -145,10 +145,18 @@ def test_a_table_that_is_changed_or_handed_on_is_refused(use: str) -> None:
 
 @pytest.mark.parametrize("use", [
     "SIZES['a']", "SIZES.get('a')", "'a' in SIZES", "len(SIZES)", "[one for one in SIZES]", "dict(**SIZES)",
+    "tuple(itertools.product(SIZES, SIZES))",
 ])  # fmt: skip
 def test_a_table_may_be_read(use: str) -> None:
     source = "SIZES = {'a': 1}\n" + KERNEL.replace("    out = torch", f"    {use}\n    out = torch")
     assert findings(source) == []
+
+
+def test_a_table_may_be_made_from_one_of_the_same_name() -> None:
+    use = KERNEL.replace("BLOCK=256", "BLOCK=SIZES[0]")
+    assert findings("SIZES = [7, 8]\nSIZES = [2**one for one in SIZES]\n" + use) == []
+    assert findings("SIZES = [7, 8]\nSIZES = []\n" + use) != []
+    assert findings("SIZES = [7, 8]\nSIZES = [[one] for one in SIZES]\n" + use) != []
 
 
 def test_what_a_table_holds_may_not_be_filled() -> None:
@@ -176,7 +184,12 @@ def test_a_kernel_wrapped_for_tracing_is_the_kernel() -> None:
 
 
 def test_a_branch_for_tracing_goes_and_one_against_it_stays() -> None:
-    for condition, fine in (("torch.compiler.is_compiling()", True), ("not torch.compiler.is_compiling()", False)):
+    for condition, fine in (
+        ("torch.compiler.is_compiling()", True),
+        ("not torch.jit.is_scripting() and torch.compiler.is_compiling()", True),
+        ("not torch.compiler.is_compiling()", False),
+        ("torch.compiler.is_compiling() or x.shape[0] > 1", False),
+    ):
         source = KERNEL.replace("    out = torch", f"    if {condition}:\n        x = x.contiguous()\n    out = torch")
         assert (findings(normal_form(source)) == []) is fine
 
@@ -186,6 +199,19 @@ def test_a_function_is_kept_without_what_torch_compile_reads_above_it() -> None:
         made = normal_form(KERNEL.replace("def kernel_function", f"@{above}\ndef kernel_function"))
         assert above not in made
         assert findings(made) == []
+
+
+@pytest.mark.parametrize("above", [
+    "torch.library.triton_op('own::copy', mutates_args={})", "torch.library.custom_op('own::copy', mutates_args=())",
+    "torch.library.impl(LIBRARY, 'copy', 'CUDA')", "torch.fx.wrap",
+])  # fmt: skip
+def test_a_function_is_kept_without_what_makes_it_an_operator(above: str) -> None:
+    source = KERNEL.replace("def kernel_function", f"@{above}\ndef kernel_function")
+    made = normal_form("LIBRARY = torch.library.Library('own', 'FRAGMENT')\n" + source)
+    assert "library" not in made.lower()
+    assert findings(made) == []
+    imported = normal_form("from torch.library import triton_op\n" + source.replace(f"@{above}", "@triton_op('a::b')"))
+    assert findings(imported) == []
 
 
 @pytest.mark.parametrize("line", ["tl.static_print('block', BLOCK)", "tl.static_print(f'{x_ptr.dtype}')"])

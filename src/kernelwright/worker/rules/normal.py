@@ -41,6 +41,10 @@ WRAPPERS = frozenset({"torch.library.wrap_triton"})
 FOR_TRACERS = frozenset({"torch.compiler.disable", "torch.compiler.allow_in_graph", "torch._dynamo.disable"})
 """Decorators that only affect how `torch.compile` treats a function."""
 
+REGISTERS = frozenset({"torch.library.triton_op", "torch.library.custom_op", "torch.library.impl", "torch.fx.wrap"})
+"""Decorators, with any arguments, that register a function with PyTorch. A call of the function does the same without
+them."""
+
 CACHES = frozenset({"functools.lru_cache", "functools.cache"})
 
 MOST_ROUNDS = 20
@@ -274,26 +278,32 @@ TRACERS = frozenset({"torch.compiler.is_compiling", "torch.jit.is_scripting", "t
 
 
 def _traced(tree: ast.Module) -> list[Edit]:
-    """Remove `if torch.compiler.is_compiling():`, a branch that a recorded call does not take. A branch under `not`
-    stays, because a recorded call takes it."""
+    """Remove `if torch.compiler.is_compiling():`, also where it is one of several conditions joined by `and`: a branch
+    that a recorded call does not take. A branch under `not` stays, because a recorded call takes it."""
     paths = imported_paths(tree)
     return [
         Edit(node, node, "pass")
         for node in ast.walk(tree)
-        if isinstance(node, ast.If) and not node.orelse and isinstance(node.test, ast.Call)
-        and dotted(node.test.func, paths) in TRACERS
+        if isinstance(node, ast.If) and not node.orelse
+        and any(isinstance(one, ast.Call) and dotted(one.func, paths) in TRACERS for one in _conditions(node.test))
     ]  # fmt: skip
 
 
+def _conditions(test: ast.expr) -> list[ast.expr]:
+    """The conditions that all have to be true for `test` to be."""
+    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+
+
 def _bared(tree: ast.Module) -> list[Edit]:
-    """Remove decorators that only `torch.compile` reads. Functions that only query the device lose CACHES, too: each
-    call then repeats the query (the number of multiprocessors, for example)."""
+    """Remove decorators that only `torch.compile` reads, and REGISTERS. Functions that only query the device lose
+    CACHES, too: each call then repeats the query (the number of multiprocessors, for example)."""
     paths = imported_paths(tree)
     found = []
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             left_out = FOR_TRACERS | CACHES if _only_asks(node, paths) else FOR_TRACERS
-            kept = [one for one in node.decorator_list if dotted(_bare(one), paths) not in left_out]
+            kept = [one for one in node.decorator_list if dotted(_bare(one), paths) not in left_out
+                    and dotted(one.func if isinstance(one, ast.Call) else one, paths) not in REGISTERS]  # fmt: skip
             if len(kept) < len(node.decorator_list):
                 made = copy.copy(node)
                 made.decorator_list = kept

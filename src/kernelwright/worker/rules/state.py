@@ -288,9 +288,11 @@ RULES: dict[type[ast.AST], Callable[[Any, _Inside], str]] = {
 
 
 def _own(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and its descendants, without the functions and classes inside."""
+    """A node and its descendants, without the functions and classes inside. Of a function, only what is evaluated where
+    it is defined: its decorators and defaults."""
     yield node
-    for child in ast.iter_child_nodes(node):
+    within = [*node.decorator_list, node.args] if isinstance(node, FunctionDef) else ast.iter_child_nodes(node)
+    for child in within:
         if not isinstance(child, Function | ast.ClassDef):
             yield from _own(child)
 

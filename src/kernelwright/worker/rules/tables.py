@@ -1,7 +1,8 @@
 """Module-level dicts, lists and sets that a candidate only reads: tables. Pure syntax.
 
-A table is bound once, and each use of its name only reads it: an element, the length, a membership test, an iteration.
-A container that is passed on or bound to another name could be filled later, so it is no table.
+A table is bound to containers with elements only, and each use of its name only reads it: an element, the length, a
+membership test, an iteration. A container that is passed on or bound to another name could be filled later, so it is no
+table.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ READS = frozenset({"get", "items", "keys", "values", "index", "count", "copy"})
 """Methods that read a table."""
 
 ASKS = frozenset({"len", "sorted", "min", "max", "sum", "any", "all", "tuple", "list", "dict", "set", "enumerate",
-                  "zip", "autotune"})  # fmt: skip
-"""Functions that a table may be passed to. `triton.autotune` reads its configs."""
+                  "zip", "product", "autotune"})  # fmt: skip
+"""Functions that a table may be passed to, among them `itertools.product`. `triton.autotune` reads its configs."""
 
 CONTAINERS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 
@@ -29,12 +30,17 @@ def tables(tree: ast.Module) -> set[str]:
     written = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
     found = set()
     for name, values in bound.items():
-        if len(values) != 1 or not _is_container(values[0]) or values[0] is None or name in written:
+        if not all(map(_is_container, values)) or name in written:
             continue
         uses = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name
                 and isinstance(node.ctx, ast.Load)]  # fmt: skip
         nested = any(
-            isinstance(part, CONTAINERS) for one in _sides(values[0]) for part in ast.walk(one) if part is not one
+            isinstance(part, CONTAINERS)
+            for value in values
+            if value is not None
+            for one in _sides(value)
+            for part in ast.walk(one)
+            if part is not one
         )
         if all(_is_read(use, parents, nested) for use in uses):
             found.add(name)
