@@ -172,6 +172,16 @@ def test_a_symmetric_matrix_stays_symmetric(distribution: str) -> None:
     assert torch.equal(made, made.T)
 
 
+@pytest.mark.parametrize("distribution", [one for one in EVERY if one != values.AS_GIVEN])
+def test_a_codebook_stays_in_order(distribution: str) -> None:
+    book = normal(4, 16).flatten().sort().values
+    made = redrawn(book, distribution)
+    assert torch.equal(made, made.sort().values)
+    assert made.isfinite().all()
+    few = normal(1, 7).flatten().sort().values
+    assert not torch.equal(redrawn(few, values.NEGATIVE), redrawn(few, values.NEGATIVE).sort().values)
+
+
 @pytest.mark.parametrize("distribution", EVERY)
 @pytest.mark.parametrize(
     "kept",

@@ -104,6 +104,9 @@ element has to show by itself."""
 ORDER_ELEMENTS = 1 << 24
 """Larger tensors are not permuted: the indices alone would take 8 bytes an element."""
 
+FEWEST_ORDERED = 8
+"""Random values in ascending order: one in 40,320 tensors of so many."""
+
 SAMPLE_ELEMENTS = 1 << 16
 
 
@@ -127,6 +130,7 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, positive:
     if distribution in (AS_GIVEN, *WEIGHTS, UNEVEN_WEIGHTS):
         return
     floats: list[Tensor] = []
+    ordered = [value for value in inputs if isinstance(value, Tensor) and _may_change(value) and _ascends(value)]
     for position, value in enumerate(inputs):
         if not isinstance(value, Tensor):
             continue
@@ -145,6 +149,9 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, positive:
             units = value if lines.is_mask(value) else value.view(-1)
             order = torch.randperm(len(units), generator=generator, device=value.device)
             units.copy_(units[order])
+    for value in ordered:
+        value.view(-1).copy_(value.view(-1).sort().values)
+    floats = [value for value in floats if not any(value is one for one in ordered)]  # NaN has no place in an order
     if distribution == SPECIAL and floats:
         # One tensor only: infinities in several would make most outputs of a product NaN, which compares nothing.
         chosen = floats[seed % len(floats)]
@@ -240,6 +247,17 @@ def _may_permute(tensor: Tensor) -> bool:
         return False  # may be distances between positions
     flat = tensor.view(-1)
     return not bool((flat[1:] >= flat[:-1]).all())
+
+
+def _ascends(tensor: Tensor) -> bool:
+    """Whether the values ascend, so that a kernel may search among them: a codebook, boundaries, sorted keys. Of fewer
+    than FEWEST_ORDERED values that may be chance."""
+    if not tensor.is_contiguous() or not FEWEST_ORDERED <= tensor.numel() <= ORDER_ELEMENTS:
+        return False
+    flat = tensor.view(-1)
+    return all(bool((part[1:] >= part[:-1]).all()) for part in (flat[:FEWEST_ORDERED], flat)) and bool(
+        flat[0] < flat[-1]
+    )
 
 
 def _place(tensor: Tensor, specials: tuple[float, ...], generator: torch.Generator) -> None:
