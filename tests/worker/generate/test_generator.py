@@ -227,6 +227,21 @@ def test_a_number_made_a_tensor_needs_no_device(shared_worker: StartedWorker, fo
     assert found.rows == (), "nothing is looped over"
 
 
+WITHOUT_GUARD = {
+    "complement": "x.masked_fill(~(x > self.bias), float('-inf')).amax(1)",
+    "list": "x[:, [2, 0]] * 2",
+    "written": "torch.zeros_like(x).copy_(x * self.bias)",
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_GUARD)
+def test_methods_for_which_torch_selects_the_device_need_none(
+    shared_worker: StartedWorker, folder: Path, name: str
+) -> None:
+    found = generated(shared_worker, folder, name, WITHOUT_GUARD[name])
+    assert "kernel_function" in candidate_text(found), found.reason
+
+
 def test_a_contiguous_copy_needs_no_device(shared_worker: StartedWorker, folder: Path) -> None:
     found = generated(shared_worker, folder, "copied", "x.t().softmax(1).t().contiguous()")
     assert "kernel_function" in candidate_text(found), found.reason

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.worker.generate.without_device import WithoutDevice, subscript
 
@@ -17,6 +19,7 @@ INDICES: list[Any] = [
     1, slice(1, 3), None, Ellipsis, (slice(None), 2), (..., 3), (0, ..., slice(1, None, 2)), (None, 1, None, slice(2)),
     (slice(-2, None), ..., None), ROWS, (slice(None), ROWS), (1, ROWS), (ROWS, slice(1, 4), ROWS), MASK,
     (MASK, 2), (..., ROWS), (None, ROWS, None), (slice(2), X[0] > 20),
+    [0, 2], (slice(None), [0, -1]), (..., [6, 0]), (1, [0, 2]), ([2, 0], None, ..., 1), (None, [1], slice(2)),
 ]  # fmt: skip
 
 
@@ -33,19 +36,40 @@ def test_a_subscript_gives_the_same_elements(index: Any) -> None:
     assert torch.equal(found, wanted)
 
 
-@pytest.mark.parametrize("index", [[0, 2], True, "name"])
+@pytest.mark.parametrize("index", [True, "name", ([0, 1], [1, 2]), (ROWS, [1, 2]), []])
 def test_other_subscripts_are_left_to_torch(index: Any) -> None:
     assert subscript(X, index) is None
 
 
 def test_what_is_written_to_a_subscript_changes_the_tensor() -> None:
-    x, y = X.clone(), X.clone()
-    y[1:, ..., 2] = X[:2, :, 0]
-    y[0] = 9
-    with WithoutDevice():
+    def write(x: Tensor) -> Tensor:
         x[1:, ..., 2] = X[:2, :, 0]
         x[0] = 9
-    assert torch.equal(x, y)
+        x[:, ROWS] = 1.5
+        x[X % 5 == 0] = X[0, 0, 0].float()
+        return x
+
+    wanted = write(X.clone())
+    with WithoutDevice():
+        found = write(X.clone())
+    assert torch.equal(found, wanted)
+
+
+def test_methods_that_need_a_device_guard_are_operators() -> None:
+    """Torch without CUDA has no guard for these methods; what the operators return is the same."""
+
+    class Recorder(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            called.append(func._schema.name)
+            return func(*args, **(kwargs or {}))
+
+    called: list[str] = []
+    with Recorder(), WithoutDevice():
+        found = [~MASK, ~ROWS, torch.zeros(2).copy_(ROWS), ROWS.new_tensor([3]), torch.as_tensor(0.5), X[[2, 0]]]
+    wanted = [~MASK, ~ROWS, torch.zeros(2).copy_(ROWS), ROWS.new_tensor([3]), torch.as_tensor(0.5), X[[2, 0]]]
+    assert all(torch.equal(one, other) and one.dtype == other.dtype for one, other in zip(found, wanted, strict=True))
+    assert {"aten::bitwise_not", "aten::copy_", "aten::full", "aten::select", "aten::stack"} <= set(called)
+    assert not {"aten::index", "aten::lift_fresh"} & set(called)
 
 
 def test_a_number_as_a_tensor_keeps_its_dtype() -> None:

@@ -12,25 +12,60 @@ aten = torch.ops.aten
 
 
 class WithoutDevice(TorchFunctionMode):
-    """Computes subscripts as slices and selections, because torch without CUDA has no device guard for subscripts.
-    Computes `torch.tensor(0.5)` as a fill, because tracing would compute it on the device."""
+    """Computes by operators what torch's methods do under a device guard, which torch without CUDA does not have:
+    subscripts as slices and selections, `~x`, copies. Computes `torch.tensor(0.5)` as a fill, because tracing would
+    compute it on the device."""
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
         if func is Tensor.__getitem__ and (found := subscript(*args)) is not None:
             return found
-        if func is Tensor.__setitem__ and (found := subscript(*args[:2])) is not None and not _has_tensor(args[1]):
-            value = args[2]
-            return found.copy_(value) if isinstance(value, Tensor) else found.fill_(value)
-        if func is torch.tensor and args and isinstance(args[0], bool | int | float):
+        if func is Tensor.__setitem__ and (place := _place(*args[:2])) is not None:
+            _write(*place, args[2])
+            return None
+        if func is Tensor.__invert__:
+            return torch.bitwise_not(*args)
+        if func is Tensor.copy_:
+            return aten.copy_.default(*args, **given)
+        if func is Tensor.new_tensor:
+            given = {"dtype": args[0].dtype, "device": args[0].device, **given}
+            func, args = torch.tensor, args[1:]
+        if func in (torch.tensor, torch.as_tensor) and args and (one := _one_number(args[0])) is not None:
             kinds = {bool: torch.bool, int: torch.int64, float: torch.get_default_dtype()}
-            dtype = given.get("dtype") or kinds[type(args[0])]
-            return torch.full((), args[0], dtype=dtype, device=given.get("device"))
+            shape, number = one
+            dtype = given.get("dtype") or kinds[type(number)]
+            return torch.full(shape, number, dtype=dtype, device=given.get("device"))
         return func(*args, **given)
 
 
 def subscript(x: Tensor, index: Any) -> Tensor | None:
-    """`x[index]`; None if an item of the index is no number, slice, None, ellipsis or tensor."""
+    """`x[index]`; None if an item of the index is no number, slice, None, ellipsis or tensor, nor the only list of
+    numbers in an index without tensors."""
+    if isinstance(index, list) or (isinstance(index, tuple) and any(isinstance(one, list) for one in index)):
+        return _by_list(x, index if isinstance(index, tuple) else (index,))
+    if (place := _place(x, index)) is None:
+        return None
+    x, indices = place
+    found: Tensor = aten.index.Tensor(x, indices) if indices else aten.alias.default(x)
+    return found
+
+
+def _by_list(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
+    """`x[items]`, with one list of numbers among the items, as a stack of the parts that its numbers select."""
+    [at, *others] = [place for place, one in enumerate(items) if isinstance(one, list)]
+    if others or not items[at] or not all(type(one) is int for one in items[at]):
+        return None
+    parts = [_place(x, (*items[:at], one, *items[at + 1 :])) for one in items[at]]
+    if any(one is None or one[1] for one in parts):
+        return None
+    taken = sum(map(_sides, items))
+    dim = sum(x.dim() - taken if one is Ellipsis else not isinstance(one, int) for one in items[:at])
+    return torch.stack([one[0] for one in parts if one is not None], dim)
+
+
+def _place(x: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]] | None:
+    """The view of x with the numbers and slices of an index, and the tensors that index its dimensions, which are empty
+    where there is none. None for other items."""
     items = list(index) if isinstance(index, tuple) else [index]
     if not all(one is None or one is Ellipsis or type(one) is int or isinstance(one, slice | Tensor) for one in items):
         return None
@@ -38,7 +73,7 @@ def subscript(x: Tensor, index: Any) -> Tensor | None:
     places = [place for place, one in enumerate(items) if one is Ellipsis]
     if places:
         items[places[0] : places[0] + 1] = [slice(None)] * (x.dim() - taken)
-    dim, gathered, indices = 0, False, list[Tensor | None]()
+    dim, indices = 0, list[Tensor | None]()
     for item in items:
         if isinstance(item, int):
             x = aten.select.int(x, dim, item)
@@ -48,10 +83,17 @@ def subscript(x: Tensor, index: Any) -> Tensor | None:
         elif isinstance(item, slice):
             x = aten.slice.Tensor(x, dim, item.start, item.stop, item.step or 1)
         indices.append(item if isinstance(item, Tensor) else None)
-        gathered = gathered or isinstance(item, Tensor)
         dim += max(1, _sides(item))
-    found: Tensor = aten.index.Tensor(x, indices) if gathered else aten.alias.default(x)
-    return found
+    return x, indices if any(one is not None for one in indices) else []
+
+
+def _write(x: Tensor, indices: list[Tensor | None], value: Any) -> None:
+    """Write the value into x at the indices; everywhere if there are none."""
+    given = value.to(x.dtype) if isinstance(value, Tensor) else torch.full((), value, dtype=x.dtype, device=x.device)
+    if indices:
+        aten.index_put_.default(x, indices, given)
+    else:
+        aten.copy_.default(x, given)
 
 
 def _sides(item: Any) -> int:
@@ -61,5 +103,10 @@ def _sides(item: Any) -> int:
     return item.dim() if isinstance(item, Tensor) and item.dtype in (torch.bool, torch.uint8) else 1
 
 
-def _has_tensor(index: Any) -> bool:
-    return any(isinstance(one, Tensor) for one in (index if isinstance(index, tuple) else (index,)))
+def _one_number(data: Any) -> tuple[tuple[int, ...], bool | int | float] | None:
+    """The shape and the number of a number, or of a list of one number; None for other data."""
+    if isinstance(data, bool | int | float):
+        return (), data
+    if isinstance(data, list | tuple) and len(data) == 1 and (inner := _one_number(data[0])) is not None:
+        return (1, *inner[0]), inner[1]
+    return None
