@@ -130,6 +130,9 @@ def test_in_the_module_that_was_made(worker: ProcessWorker, tmp_path: Path, init
 def test_a_constructor_argument_that_no_process_can_be_sent(worker: ProcessWorker, tmp_path: Path) -> None:
     said = fault(worker, file_with(tmp_path, init_input="object()"))
     assert "get_init_inputs gives a object for given_0" in said
+    said = fault(worker, file_with(tmp_path, init_input="torch.float16"))
+    assert "get_init_inputs gives a dtype for given_0" in said
+    assert "Model can choose functions, dtypes and modules by a name" in said
 
 
 @pytest.mark.parametrize(

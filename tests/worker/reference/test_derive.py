@@ -215,6 +215,43 @@ def test_equal_numbers_shrink_together_where_one_alone_does_not_run(tmp_path: Pa
     assert case.params["features"] == case.params["bias_shape[0]"]
 
 
+def test_the_reason_says_why_equal_numbers_cannot_change_together(tmp_path: Path) -> None:
+    text = model("return F.cross_entropy(x, *more, label_smoothing=0.1)") + (
+        "def get_inputs():\n    return [torch.rand(32, 8704), torch.randint(0, 8704, (32,))]\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    left = derive(loaded(tmp_path, text)).left_alone
+    assert "would still get high = 8704" in left["get_inputs[1]"]
+    assert "; together with get_inputs[3]: " in left["get_inputs[1]"]
+    assert "instead of 1.1488" in left["get_inputs[1]"]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "@dataclass\nclass Config:\n    width: int\n    heads: int\n    kind: object = Kind.FAST\n",
+        "class Config:\n    def __init__(self, width, heads):\n        self.width, self.heads = width, heads\n",
+        "def Config(width, heads):\n    return SimpleNamespace(width=width, heads=heads, more=[Kind.FAST, (1,)])\n",
+    ],
+)
+def test_an_object_of_the_file_is_the_same_in_two_executions(tmp_path: Path, config: str) -> None:
+    """The counts among its attributes stay, even where only a view shows them."""
+    text = (
+        "from dataclasses import dataclass\nfrom enum import Enum\nfrom types import SimpleNamespace\n"
+        "class Kind(Enum):\n    FAST = 1\n" + config
+        + model("return x.view(len(x), self.heads, -1).softmax(-1).flatten(1) * self.scale",
+                "self.heads = config.heads; self.scale = nn.Parameter(torch.ones(config.width))", ", config")
+        + "rows, width, heads = 4096, 1024, 8\n"
+        "def get_inputs():\n    return [torch.randn(rows, width)]\n"
+        "def get_init_inputs():\n    return [Config(width, heads)]\n"
+    )  # fmt: skip
+    found = derive(loaded(tmp_path, text))
+    assert len(found.cases) == 3
+    assert all("rows" in case.params for case in found.cases)
+    assert any("width" in case.params for case in found.cases)
+    assert found.left_alone["heads"].endswith(" would be 4 instead of 8")
+
+
 def test_a_dimension_of_one_element_stays_and_none_is_made(tmp_path: Path) -> None:
     text = model("return x.max(dim=-1, keepdim=True).values + x.squeeze()") + (
         "rows = 3\ncolumns = 1 << 20\nfew = 2\n"

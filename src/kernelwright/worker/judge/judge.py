@@ -41,6 +41,7 @@ from kernelwright.worker.processes.channel import Channel, Done, Fault
 from kernelwright.worker.reference.baseline import Baselines
 from kernelwright.worker.reference.derive import load_with_cases
 from kernelwright.worker.reference.instance import Specs, compulsory_bytes, mutated
+from kernelwright.worker.reference.prepare import without_objects
 from kernelwright.worker.reference.problem_module import note, words_of
 
 POISONS = (0xFF, 0x5A)
@@ -95,7 +96,7 @@ class Judge:
         for name, specs in self.specs.items():
             case, dtype = self.draws.cases[self.strided.get(name, name)]
             instance = self.problem.outline(case, dtype)
-            init = instance.init_inputs
+            init = [one if isinstance(one, torch.Tensor) else without_objects(one) for one in instance.init_inputs]
             tensors = tuple(place for place, value in enumerate(init) if isinstance(value, torch.Tensor))
             found.append(CaseShape(
                 name=name, inputs=specs.inputs, input_names=instance.input_names, parameters=specs.parameters,

@@ -138,10 +138,10 @@ class Search:
         self, sizes: dict[str, int], before: trace.Trace, name: str, value: int
     ) -> tuple[dict[str, int], trace.Trace] | str:
         """Change one number or, if that is not possible, all numbers equal to it. Returns the new sizes and their
-        trace, or the reason why neither is possible."""
+        trace, or the reasons why neither is possible."""
         values = self._values(sizes)
         equal = [other for other, size in values.items() if size == values[name]]
-        why = ""
+        whys: list[str] = []
         for changed in [[name], equal] if len(equal) > 1 else [[name]]:
             made = {**sizes, **dict.fromkeys(changed, value)}
             found = self.attempt(made)
@@ -152,8 +152,9 @@ class Search:
                 if found.given == before.given:
                     return "no size of an input, parameter or output depends on it"
                 return made, found
-            why = why or found
-        return why
+            if found not in whys:
+                whys.append(found)
+        return f"; together with {', '.join(one for one in equal if one != name)}: ".join(whys)
 
     def shrunk(self) -> dict[str, int]:
         """Sizes with at most ROWS rows, WANTED_ELEMENTS and WANTED_FLOP, as far as the problem allows."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -111,12 +113,29 @@ def refuse_unsendable(file: Path, name: str, value: object) -> None:
     if isinstance(value, Tensor):
         return
     try:
-        codec.encode(value)
+        codec.encode(without_objects(value))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ProblemError(
             f"{file}: get_init_inputs gives a {type(value).__name__} for {name}",
-            "expected numbers, text, None, tensors, or lists and dicts of numbers and text",
+            "expected numbers, text, None, tensors, or lists, dicts and objects of numbers and text; "
+            "Model can choose functions, dtypes and modules by a name",
         ) from error
+
+
+def without_objects(value: Any) -> Any:
+    """A constructor argument as it is sent: an object becomes a dict of its attributes, a member of an enum its
+    value."""
+    if isinstance(value, Enum):
+        return without_objects(value.value)
+    if isinstance(value, dict):
+        return {key: without_objects(one) for key, one in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(without_objects, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: without_objects(getattr(value, one.name)) for one in fields(value)}
+    if hasattr(value, "__dict__") and not callable(value) and not isinstance(value, Tensor):
+        return without_objects(vars(value))
+    return value
 
 
 def bind_arguments(

@@ -21,6 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from kernelwright.model import TensorSpec
 from kernelwright.worker.bounds.flop import flop_of, operands
 from kernelwright.worker.reference.instance import Instance, Specs
+from kernelwright.worker.reference.prepare import without_objects
 
 UPSAMPLED = ("nearest1d", "nearest2d", "nearest3d", "linear1d", "bilinear2d", "bicubic2d", "trilinear3d")
 
@@ -91,8 +92,8 @@ class Call:
 class Trace:
     """The operator calls of a problem at one size, and the specs of its tensors.
 
-    given: inputs, parameters, buffers and outputs, by name. plain: inputs and constructor arguments that are not
-    tensors. elements: of all tensors in `given`. largest: elements of the largest tensor that an operator returns.
+    given: inputs, parameters, buffers and outputs, by name. plain: inputs and parts of constructor arguments that are
+    not tensors. elements: of all tensors in `given`. largest: elements of the largest tensor that an operator returns.
     """
 
     calls: tuple[Call, ...]
@@ -172,10 +173,22 @@ def trace_of(recorder: Recorder, instance: Instance, specs: Specs) -> Trace:
     given = {**inputs, **parameters, **{f"output {i}": spec for i, spec in enumerate(specs.outputs)}}
     plain = {f"input {name}": value for name, value in zip(instance.input_names, specs.inputs, strict=True)
              if not isinstance(value, TensorSpec)}  # fmt: skip
-    arguments = zip(instance.init_names, instance.init_inputs, strict=False)
-    plain |= {f"argument {name}": value for name, value in arguments if not isinstance(value, Tensor)}
+    for name, value in zip(instance.init_names, instance.init_inputs, strict=False):
+        plain |= dict(_parts(f"argument {name}", without_objects(value)))
     elements = sum(math.prod(spec.shape) for spec in given.values())
     return Trace(tuple(recorder.calls), given, plain, recorder.flop, elements, recorder.largest)
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The type and the parts of a constructor argument, by name: an attribute of a configuration may be a count."""
+    if isinstance(value, Tensor):
+        return
+    if not isinstance(value, dict | list | tuple):
+        yield name, value
+        return
+    yield name, type(value)
+    for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+        yield from _parts(f"{name}.{key}", one)
 
 
 # --- comparing ----------------------------------------------------------------------------------------------
