@@ -33,6 +33,24 @@ def test_whole_numbers_wrap_as_compiled(machine: Interpreted) -> None:
     assert (ran.status, ran.i[0]) == ("passed", 1)
 
 
+BROADCAST = {
+    "a_value": ("tl.atomic_add(y + at, tl.full([1], 2.0, tl.float32))", [2.0] * 16),
+    "a_mask": ("tl.atomic_add(y + at, at.to(tl.float32), mask=tl.full([1], 1, tl.int1))", [*map(float, range(16))]),
+    "an_address": (
+        "tl.atomic_add(tl.broadcast_to(y + tl.zeros([1], tl.int32), [16]), at.to(tl.float32))",
+        [120.0] + [0.0] * 15,
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "expected"), BROADCAST.values(), ids=BROADCAST)
+def test_an_atomic_of_a_broadcast_array_reads_the_array_only(
+    machine: Interpreted, body: str, expected: list[float]
+) -> None:
+    ran = machine.run(OFFSETS, body)
+    assert (ran.status, ran.y) == ("passed", expected)
+
+
 # --- memory --------------------------------------------------------------------------------------------------
 
 OUTSIDE = {

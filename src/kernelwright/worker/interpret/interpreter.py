@@ -136,9 +136,12 @@ class Checked:
         return self._atomic(addresses, mask, self.native.atomic_rmw, operation, addresses, value, mask, semantic)
 
     def _atomic(self, addresses: Any, mask: Any, run: Callable[..., Any], *arguments: Any) -> Any:
-        """The old value. Only a different new value counts as a change; a lock that stays taken does not."""
+        """The old value. Only a different new value counts as a change; a lock that stays taken does not.
+
+        The native functions read a broadcast array beyond its end (Triton 3.7.1), so arrays are copied to contiguous
+        memory."""
         _state.memory.reads += 1
-        before = run(*arguments)
+        before = run(*(np.asarray(one, order="C") if isinstance(one, np.ndarray) else one for one in arguments))
         after = self.native.load(addresses, mask, np.asarray(before), np.asarray(before).dtype)
         _state.memory.changes += np.asarray(after).tobytes() != np.asarray(before).tobytes()
         return before
