@@ -19,6 +19,9 @@ from kernelwright.worker.reference.problem_module import call
         (RuntimeError("Found no NVIDIA driver on your system. Please check"), "leave out the device"),
         (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), "state smaller sizes in CASES"),
         (ModuleNotFoundError("No module named 'einops'"), "install it beside kernelwright"),
+        (ModuleNotFoundError("No module named 'blocks'"), "modules of your own go into sources/ beside problem.py"),
+        (ImportError("attempted relative import with no known parent package"), "Problem.from_module(MODULE, INPUTS)"),
+        (ImportError("cannot import name 'a' from 'b'"), ""),
         (ValueError("of another kind"), ""),
     ],
 )

@@ -7,6 +7,11 @@ import torch
 NO_CUDA = ("Torch not compiled with CUDA enabled", "Found no NVIDIA driver", "No CUDA GPUs are available")
 """Error texts of torch 2.9 to 2.13 when code asks for a GPU and there is none."""
 
+OWN_MODULES = (
+    "modules of your own go into sources/ beside problem.py, where kernelwright.Problem.from_module(MODULE, INPUTS) "
+    "copies them"
+)
+
 
 def cure_for(error: BaseException, said: str) -> str:
     """A short hint, or "" if there is none for this error. said: the error's text."""
@@ -15,5 +20,7 @@ def cure_for(error: BaseException, said: str) -> str:
     if isinstance(error, torch.OutOfMemoryError):
         return "free the GPU of other programs, or state smaller sizes in CASES"
     if isinstance(error, ModuleNotFoundError):
-        return "install it beside kernelwright, in the same environment"
+        return f"install it beside kernelwright, in the same environment; {OWN_MODULES}"
+    if isinstance(error, ImportError) and "relative import" in said:
+        return OWN_MODULES
     return ""
