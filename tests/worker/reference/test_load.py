@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -488,6 +489,20 @@ def test_an_index_out_of_range_is_refused_and_no_error_of_ours(write: Write) -> 
     problem = load_problem(str(write(drawn, ("super().__init__()\n", made), cases={"cases": [{"name": "one"}]})))
     with pytest.raises(ProblemError, match=r"deriving its least work raised IndexError: index .* is out of bounds"):
         problem.least_work(problem.cases[0])
+
+
+def test_a_file_that_parses_the_command_line_gets_its_defaults(tmp_path: Path) -> None:
+    given = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--rows', type=int, default=7)\n"
+    text = given + (
+        "import torch\nargs = parser.parse_args()\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"
+        "        return x.relu()\ndef get_inputs():\n    return [torch.randn(parser.parse_args().rows, args.rows)]\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    (tmp_path / "parsed.py").write_text(text)
+    before = list(sys.argv)
+    problem = load_problem(str(tmp_path / "parsed.py"))
+    assert problem.instance(problem.cases[0], seed=0).inputs[0].shape == (7, 7)
+    assert sys.argv == before
 
 
 def test_a_file_with_a_byte_order_mark_is_a_problem(tmp_path: Path) -> None:

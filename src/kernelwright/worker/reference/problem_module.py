@@ -145,6 +145,7 @@ def call(file: Path, what: str, function: Callable[..., Any], *args: Any, **kwar
     """
     process = os.getpid()
     running(what)
+    own, sys.argv = sys.argv, [str(file)]  # a file that parses the command line gets its defaults
     try:
         return function(*args, **kwargs)
     except ProblemError:
@@ -156,6 +157,7 @@ def call(file: Path, what: str, function: Callable[..., Any], *args: Any, **kwar
         said = words_of(error)
         raise ProblemError(f"{where}: {what} raised {type(error).__name__}: {said}", cure_for(error, said)) from error
     finally:
+        sys.argv = own
         if os.getpid() != process:
             os._exit(0)  # the user's code forked: the child must not continue as this process
         signal.alarm(0)  # an alarm that the user's code set would interrupt later code
