@@ -242,6 +242,11 @@ def test_methods_for_which_torch_selects_the_device_need_none(
     assert "kernel_function" in candidate_text(found), found.reason
 
 
+def test_random_numbers_are_the_reason_where_forward_draws_some(shared_worker: StartedWorker, folder: Path) -> None:
+    found = generated(shared_worker, folder, "random", "nn.functional.dropout(x + self.bias, training=True)")
+    assert found.reason == "forward draws random numbers (bernoulli_): make them an input"
+
+
 def test_a_contiguous_copy_needs_no_device(shared_worker: StartedWorker, folder: Path) -> None:
     found = generated(shared_worker, folder, "copied", "x.t().softmax(1).t().contiguous()")
     assert "kernel_function" in candidate_text(found), found.reason

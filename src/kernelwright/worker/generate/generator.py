@@ -15,6 +15,7 @@ from kernelwright.devices import find_target
 from kernelwright.errors import ProblemError
 from kernelwright.model import Capture, Generated
 from kernelwright.worker.generate.messages import Generate
+from kernelwright.worker.judge.answer import random_operators
 from kernelwright.worker.plan.library import allow_tf32
 from kernelwright.worker.processes.channel import Channel, Done, Fault
 from kernelwright.worker.reference.derive import Search, load_with_cases
@@ -35,6 +36,8 @@ def generate(job: Generate) -> Generated:
     base = next(case for case in problem.cases if case.timed)
     if problem.gradients or problem.mutates:
         return Generated(reason="problems with GRADIENTS or MUTATES are not supported")
+    if random := random_operators(problem.operators(base)):
+        return Generated(reason=f"forward draws random numbers ({', '.join(random)}): make them an input")
     outline = problem.outline(base, job.dtype)
     if outline.arguments or problem.specs(base, job.dtype).returns:
         return Generated(reason="inputs or outputs that are nested in lists or dicts are not supported")
