@@ -321,6 +321,17 @@ def test_a_network_whose_sizes_are_written_in_its_model_says_why_it_has_no_case(
     assert f"at most {MOST_ELEMENTS:,} are allowed" in found.left_alone[""]
 
 
+def test_a_model_that_casts_its_layers_has_cases(tmp_path: Path) -> None:
+    text = model("return self.norm(x.half()) + self.norm.weight.dtype.itemsize",
+                 "self.norm = nn.LayerNorm(features).to(torch.bfloat16).half()", ", features") + (
+        "rows, features = 2048, 1024\ndef get_inputs():\n    return [torch.randn(rows, features)]\n"
+        "def get_init_inputs():\n    return [features]\n"
+    )  # fmt: skip
+    problem = loaded(tmp_path, text)
+    assert len(derive(problem).cases) == 3
+    assert problem.outline(problem.cases[0]).module.norm.weight.dtype == torch.float16
+
+
 def test_what_is_stated_is_not_derived(tmp_path: Path) -> None:
     stated = 'CASES = [dict(name="large", batch_size=8192), dict(name="small", small=True, batch_size=2, features=9)]\n'
     problem = loaded(tmp_path, SOFTMAX + stated)

@@ -35,6 +35,7 @@ from kernelwright.worker.generate.sizes import parts_of
 from kernelwright.worker.generate.without_device import WithoutDevice
 from kernelwright.worker.reference.instance import Instance
 from kernelwright.worker.reference.load import LoadedProblem
+from kernelwright.worker.reference.unmade import casting
 
 SETTINGS: dict[str, Any] = {
     "compile_threads": 1,
@@ -156,7 +157,7 @@ def _replace(holder: Any, name: str, value: Any) -> None:
 def capture(problem: LoadedProblem, case: Case, dtype: str | None) -> Capture:
     """Generate the text for one case. Raises `ProblemError`, and any error that Inductor raises."""
     mode = FakeTensorMode(allow_non_fake_inputs=True)
-    with mode, torch.no_grad():
+    with mode, casting(), torch.no_grad():
         instance = problem.instance(case, seed=0, dtype=dtype)
         held = dict([*instance.module.named_parameters(), *instance.module.named_buffers()])
         inputs = dict(zip(instance.input_names, instance.inputs, strict=True))

@@ -45,8 +45,24 @@ class TooLargeError(ProblemError):
 @contextlib.contextmanager
 def faked() -> Iterator[None]:
     """Inside, every tensor is fake, except small ones computed from plain numbers only."""
-    with FakeTensorMode(allow_non_fake_inputs=True) as mode, _CountedForReal(mode):
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode, _CountedForReal(mode), casting():
         yield
+
+
+@contextlib.contextmanager
+def casting() -> Iterator[None]:
+    """Inside, a module of fake tensors can be cast (`.half()`). It swaps its parameters for others, which torch refuses
+    where a weak reference to one exists, and the fake mode keeps some."""
+    own = torch.utils.swap_tensors
+    torch.utils.swap_tensors = _set
+    try:
+        yield
+    finally:
+        torch.utils.swap_tensors = own
+
+
+def _set(one: Tensor, other: Tensor) -> None:
+    one.data = other.data
 
 
 def is_fake(instance: Instance) -> bool:
