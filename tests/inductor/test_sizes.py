@@ -33,6 +33,22 @@ def test_a_dimension_of_the_result_is_right_at_sizes_with_other_code_too(others:
     assert "side_1 = (side - 2) // 3" in alone.lines("side_1"), "what the window of five suggests"
 
 
+@pytest.mark.parametrize(
+    ("shapes", "read", "compared"),
+    [
+        ({"x": [(2 * side,) for side in SIDES], "y": [(side,) for side in SIDES]}, "side, = y.shape", "(2 * side,)"),
+        ({"x": [(2 * side, side) for side in SIDES]}, "side = x.shape[1]", "(2 * side, side)"),
+    ],
+)
+def test_a_multiple_of_a_later_dimension_is_written_as_one(
+    shapes: dict[str, list[tuple[int, ...]]], read: str, compared: str
+) -> None:
+    made = Sizes(shapes, [{"side": side} for side in SIDES], set())
+    assert made.solve({"hole": tuple(6 * side for side in SIDES)}) == {"hole": "6 * side"}
+    lines = made.lines("")
+    assert lines.index(read) < lines.index(f"if tuple(x.shape) != {compared}:")
+
+
 def test_dimensions_that_are_equal_only_where_the_code_is_the_same_fit_nothing() -> None:
     sides = (30, 34, 27, 24, 22)
     made = Sizes(

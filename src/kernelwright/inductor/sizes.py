@@ -15,10 +15,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
 from kernelwright.inductor.compare import Values
 from kernelwright.inductor.faults import NotConverted
 from kernelwright.model import Split
+
+K = TypeVar("K")
 
 Whole = tuple[int, ...]
 
@@ -85,12 +88,16 @@ class Sizes:
         for output, made_here in enumerate(zip(*results, strict=True)):
             for place, values in enumerate(zip(*made_here, strict=True)):
                 self._elsewhere.setdefault(values, []).extend((given, made[output][place]) for given, made in others)
+        dimensions: dict[str, list[Whole]] = {}
         for argument, found in shapes.items():
             if len({len(shape) for shape in found}) > 1:
                 raise NotConverted(f"{argument} has another number of dimensions at other sizes")
+            dimensions[argument] = list(zip(*found, strict=True))
+        for argument in _factors_first(dimensions):
             self._new[argument] = []
-            texts = []
-            for place, values in enumerate(zip(*found, strict=True)):
+            texts = [""] * len(dimensions[argument])
+            for place in _factors_first({n: [values] for n, values in enumerate(dimensions[argument])}):
+                values = dimensions[argument][place]
                 text = self._product(values)
                 if text is None:
                     text = self._named(numbers, values) or f"{argument}_size{place}"
@@ -98,7 +105,8 @@ class Sizes:
                     self._new[argument].append(place)
                     if (shared := _shared_rest(values)) is not None:
                         self._rests[text] = shared
-                texts.append(text)
+                texts[place] = text
+            self._new[argument].sort()
             self.dimensions[argument] = tuple(texts)
 
     @property
@@ -425,6 +433,22 @@ class _Spelled(ast.NodeTransformer):
 
 
 RESERVED = frozenset({"torch", "triton", "tl", "kernel_function", "max", "tuple"})
+
+
+def _factors_first(given: Mapping[K, Sequence[Whole]]) -> list[K]:
+    """The keys in order, but one with a dimension that is a multiple of another's after that one: the multiple is then
+    written as `2 * width`. given: dimensions at all sizes."""
+    order: list[K] = []
+    for key, dimensions in given.items():
+        multiples = (n for n, other in enumerate(order)
+                     if any(_is_multiple(one, two) for one in given[other] for two in dimensions))  # fmt: skip
+        order.insert(next(multiples, len(order)), key)
+    return order
+
+
+def _is_multiple(one: Whole, other: Whole) -> bool:
+    factors = {Fraction(a, b) if b else 0 for a, b in zip(one, other, strict=True)}
+    return len(factors) == 1 < len(set(other)) and min(factors) > 1 and min(factors) % 1 == 0
 
 
 def _whole(values: Values) -> Whole | None:
