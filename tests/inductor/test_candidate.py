@@ -386,6 +386,18 @@ def test_an_input_is_dense_in_the_order_of_its_strides() -> None:
     assert _dense("x", one_channel) == "x = x.contiguous()", "a side of length 1 may have any stride"
 
 
+def test_nested_arguments_and_outputs_keep_their_nesting() -> None:
+    captures = tuple(msgspec.structs.replace(one, names=("state.x",)) for one in of_rows().captures)
+    generated = Generated(
+        captures=captures, inputs=(("state.x", None), ("state.more.0", "2")),
+        arguments="{'state': {'x': 0, 'more': (1,)}}", returns="{'mean': 0, 'more': (None, (0,))}",
+    )  # fmt: skip
+    text = candidate_text(generated)
+    assert "def kernel_function(state):\n    state_x = state['x']\n    state_more_0 = state['more'][0]\n" in text
+    assert "if state_more_0 != 2:" in text
+    assert "return {'mean': out, 'more': (None, (out,),)}" in text
+
+
 def test_where_nothing_was_generated_the_reason_is_given() -> None:
     with pytest.raises(NotConverted, match="nested"):
         candidate_text(Generated(reason="inputs are nested"))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from ast import literal_eval
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from kernelwright.inductor.compare import Holes, compared, structure
 from kernelwright.inductor.faults import LeaveIt, NotConverted
@@ -123,7 +125,7 @@ def _candidate(
         raise NotConverted(f"the module takes {len(module.arguments)} tensors, and forward has {len(first.names)}")
     names = [name.replace(".", "_") for name in first.names]
     tensors = dict(zip(names, zip(*(one.tensors for one in captures), strict=True), strict=True))
-    inputs = [name for name, _ in generated.inputs]
+    inputs = [name.replace(".", "_") for name, _ in generated.inputs]
     read = {one.id for step in module.steps for one in ast.walk(step) if isinstance(one, ast.Name)}
     used = [name for name, own in zip(names, module.arguments, strict=True) if own in read]
     if not used:
@@ -144,11 +146,13 @@ def _candidate(
     dtypes = {f"torch.{tensors[half][0].dtype}": f"{half}.dtype"} if half else {}
     renamed = dict(zip(module.arguments, names, strict=True))
     dimensions = {own: sizes.dimensions[name] for own, name in renamed.items() if name in used}
-    host = Host(module, holes, found, renamed, dimensions, dtypes, f"{used[0]}.device", len(captures))
+    device, returns = f"{used[0]}.device", literal_eval(generated.returns) if generated.returns else None
+    host = Host(module, holes, found, renamed, dimensions, dtypes, device, len(captures), returns)
     host.convert(module.steps)
     spelled = {hole: sizes.spelled(text) for hole, text in found.items()}
     kernels, tunables = _kernels(host, holes, spelled, _configs(first, timed), way)
-    signature = [*inputs, *(name for name in used if name not in inputs)]
+    arguments = literal_eval(generated.arguments) if generated.arguments else inputs
+    signature = [*arguments, *(name for name in used if name not in inputs)]
     parts = [_header(generated, host), *kernels, "\n".join(tunables), _main(generated, signature, dense, sizes, host)]
     text = "\n\n\n".join(part for part in parts if part) + "\n"
     return _Made(text, sizes.restrictions, host.library)
@@ -247,9 +251,30 @@ def _header(generated: Generated, host: Host) -> str:
     )
 
 
+class _Place(NamedTuple):
+    """A leaf of nested arguments: its name in host code, and the expression that reads it."""
+
+    name: str
+    read: str
+
+
+def _places(structure: Any, name: str = "", read: str = "") -> list[_Place]:
+    """The leaves in order. structure: of all arguments, by name."""
+    if isinstance(structure, int):
+        return [_Place(name, read)]
+    items = dict(structure) if isinstance(structure, dict) else dict(enumerate(structure))
+    return [
+        place
+        for key, one in items.items()
+        for place in _places(one, f"{name}_{key}" if name else str(key), f"{read}[{key!r}]" if name else str(key))
+    ]
+
+
 def _main(generated: Generated, signature: list[str], dense: list[str], sizes: Sizes, host: Host) -> str:
     lines, guarded = [], guard(host.reached)
-    for name, literal in generated.inputs:
+    places = _places(literal_eval(generated.arguments)) if generated.arguments else []
+    lines += [f"{place.name} = {place.read}" for place in places if place.name != place.read]
+    for name, literal in ((name.replace(".", "_"), literal) for name, literal in generated.inputs):
         if literal is not None:
             test = f"{name} is not {literal}" if literal in ("None", "True", "False") else f"{name} != {literal}"
             lines += [

@@ -6,6 +6,7 @@ import ast
 import copy
 import math
 from collections.abc import Mapping, Sequence, Set
+from typing import Any
 
 from kernelwright.inductor.compare import Holes
 from kernelwright.inductor.faults import NotConverted
@@ -31,15 +32,17 @@ class Host:
 
     renamed: the candidate's names by generated names. found: expressions by hole. sizes: number of compared sizes.
     dtypes: replacements for dtypes in the code. dimensions: of the arguments, by generated name. device: expression for
-    the device of new tensors.
+    the device of new tensors. returns: how the outputs are nested, with a number for each; None: one, or a flat tuple.
     """
 
     def __init__(
         self, module: Module, holes: Holes, found: Mapping[str, str], renamed: Mapping[str, str],
         dimensions: Mapping[str, Sequence[str]], dtypes: Mapping[str, str], device: str, sizes: int,
+        returns: Any = None,
     ) -> None:  # fmt: skip
         self.module, self.holes, self.found = module, holes, found
         self.renamed, self.dtypes, self.device, self.sizes = dict(renamed), dtypes, device, sizes
+        self.returns = returns
         self.lines: list[str] = []
         self.elements = {name: product(sides) for name, sides in dimensions.items()}
         """Number of elements of each tensor, by generated name."""
@@ -80,7 +83,8 @@ class Host:
                 ) is not None:
                     self.lines.append(f"{self.renamed.get(target, target)} = {said}")
                 case ast.Return(value=ast.Tuple(elts=outputs)):
-                    self.lines.append("return " + ", ".join(self._value(one) for one in outputs))
+                    values = [self._value(one) for one in outputs]
+                    self.lines.append(f"return {_spelled(self.returns, values) if self.returns else ', '.join(values)}")
                 case _:
                     raise NotConverted(f"a step of the host code: {' '.join(ast.unparse(step).split())[:120]}")
 
@@ -177,6 +181,15 @@ class Host:
         passed = {**extents, **sizes, **{name: constants[name] for name in (*made.blocks, "num_warps", "num_stages")}}
         words = [*given[: len(made.pointers)], *(f"{name}={value}" for name, value in passed.items())]
         return called(f"{made.name}[({', '.join(sides)},)]", words, "    ")
+
+
+def _spelled(structure: Any, values: Sequence[str]) -> str:
+    """The nested outputs as an expression. structure: with a number for each value."""
+    if isinstance(structure, dict):
+        return "{" + ", ".join(f"{key!r}: {_spelled(one, values)}" for key, one in structure.items()) + "}"
+    if isinstance(structure, tuple):
+        return "(" + "".join(f"{_spelled(one, values)}, " for one in structure).rstrip() + ")"
+    return "None" if structure is None else values[structure]
 
 
 def outputs_of(steps: Sequence[ast.stmt], taken: Set[str]) -> dict[str, str]:

@@ -42,8 +42,9 @@ class Generated(Record, frozen=True, kw_only=True):
 
     templates: captures at the same sizes with Triton templates for products and convolutions, if `captures` call a
     library besides kernels. rows: captures at the same sizes that reduce rows in one piece, if `captures` loop over
-    them. inputs: forward's arguments in order, each with None for a tensor, else the Python literal
-    of its value. precision: of float32 products. reason: why nothing was generated, or no templates or rows; empty if
+    them. inputs: forward's arguments in order (of nested ones the leaves), each with None for a tensor, else the Python
+    literal of its value. arguments, returns: how arguments and outputs are nested (`worker.plan.structure`), "" if they
+    are not. precision: of float32 products. reason: why nothing was generated, or no templates or rows; empty if
     nothing failed.
     """
 
@@ -51,6 +52,8 @@ class Generated(Record, frozen=True, kw_only=True):
     templates: tuple[Capture, ...] = ()
     rows: tuple[Capture, ...] = ()
     inputs: tuple[tuple[str, str | None], ...] = ()
+    arguments: str = ""
+    returns: str = ""
     precision: Literal["ieee", "tf32"] = "ieee"
     torch: str = ""
     reason: str = ""

@@ -247,6 +247,43 @@ def test_random_numbers_are_the_reason_where_forward_draws_some(shared_worker: S
     assert found.reason == "forward draws random numbers (bernoulli_): make them an input"
 
 
+NESTED = """
+import torch
+import torch.nn as nn
+
+width = 3000
+
+class Model(nn.Module):
+    def forward(self, x, state):
+        hidden, more = state
+        total = x[:, ::2] + hidden * more["scale"]
+        return {"total": total, "means": (total.mean(1), None), "hidden": [hidden.exp()]}
+
+def get_inputs(rows=512):
+    scale = torch.randn(rows, 1).expand(rows, width)
+    return [torch.randn(rows, 2 * width), (torch.randn(rows, 2 * width)[:, :width], {"scale": scale})]
+
+def get_init_inputs():
+    return []
+
+CASES = [dict(name="large"), dict(name="small", small=True, rows=3, width=37),
+         dict(name="odd", small=True, held_out=True, rows=2, width=61)]
+"""
+
+
+def test_nested_values_and_inputs_that_are_not_dense_become_a_candidate(
+    shared_worker: StartedWorker, tmp_path: Path
+) -> None:
+    (tmp_path / "nested.py").write_text(NESTED)
+    worker = shared_worker()
+    worker.load(str(tmp_path / "nested.py"))
+    source = candidate_text(worker.generate(), "none")
+    assert "state_1_scale = state[1]['scale']" in source
+    found = worker.evaluate(Candidate(source=source), "verify")
+    small = {case.case: case.status for case in found.results if case.case in ("small", "odd")}
+    assert small == {"small": Status.PASSED, "odd": Status.PASSED}, found.reason
+
+
 def test_a_contiguous_copy_needs_no_device(shared_worker: StartedWorker, folder: Path) -> None:
     found = generated(shared_worker, folder, "copied", "x.t().softmax(1).t().contiguous()")
     assert "kernel_function" in candidate_text(found), found.reason

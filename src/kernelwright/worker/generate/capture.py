@@ -33,6 +33,7 @@ from kernelwright.worker.generate.depthwise import DEPTHWISE
 from kernelwright.worker.generate.pools import POOLS
 from kernelwright.worker.generate.sizes import parts_of
 from kernelwright.worker.generate.without_device import WithoutDevice
+from kernelwright.worker.plan.structure import result_of
 from kernelwright.worker.reference.instance import Instance
 from kernelwright.worker.reference.load import LoadedProblem
 from kernelwright.worker.reference.unmade import casting
@@ -167,7 +168,8 @@ def capture(problem: LoadedProblem, case: Case, dtype: str | None) -> Capture:
         def forward(*values: Tensor) -> Any:
             passed = dict(zip(tensors, values, strict=True))
             called = replace(instance, inputs=tuple(passed.get(name, one) for name, one in inputs.items()))
-            return _called(called, {name: passed[name] for name in held})
+            result_of(_called(called, {name: passed[name] for name in held}), leaves := list[Tensor]())
+            return tuple(leaves)
 
         graph = make_fx(forward, {**ACTIVATIONS, **POOLS, **DEPTHWISE})(*tensors.values())
     graph.graph.eliminate_dead_code()
@@ -195,7 +197,13 @@ def capture(problem: LoadedProblem, case: Case, dtype: str | None) -> Capture:
 
 
 def _on_device(tensor: Tensor) -> Tensor:
-    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cuda")
+    """A tensor for a kernel's argument. One that is not dense is contiguous there, because host code copies it."""
+    expected, stride = 1, tensor.stride()
+    for step, size in sorted(zip(stride, tensor.shape, strict=True)):
+        if size != 1 and step != expected:
+            return torch.empty(tensor.shape, dtype=tensor.dtype, device="cuda")
+        expected *= size
+    return torch.empty_strided(tensor.shape, stride, dtype=tensor.dtype, device="cuda")
 
 
 def _called(instance: Instance, held: dict[str, Tensor]) -> Any:

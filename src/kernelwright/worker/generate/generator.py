@@ -39,8 +39,6 @@ def generate(job: Generate) -> Generated:
     if random := random_operators(problem.operators(base)):
         return Generated(reason=f"forward draws random numbers ({', '.join(random)}): make them an input")
     outline = problem.outline(base, job.dtype)
-    if outline.arguments or problem.specs(base, job.dtype).returns:
-        return Generated(reason="inputs or outputs that are nested in lists or dicts are not supported")
     inputs = tuple((name, None if isinstance(value, torch.Tensor) else repr(value))
                    for name, value in zip(outline.input_names, outline.inputs, strict=True))  # fmt: skip
     # Importing Inductor takes seconds, so it is imported here and not by every fork server.
@@ -61,9 +59,17 @@ def generate(job: Generate) -> Generated:
     if may_have_templates(captures[0], problem.precision):
         templates = series.attempted("templates", series.templates())
     rows = series.attempted("rows", series.rows(captures[0]))
-    reason = "; ".join(f"{name}: {fault}" for name, fault in series.faults.items())
-    return Generated(captures=captures, templates=templates, rows=rows, inputs=inputs, precision=problem.precision,
-                     torch=str(torch.__version__), reason=reason)  # fmt: skip
+    return Generated(
+        captures=captures,
+        templates=templates,
+        rows=rows,
+        inputs=inputs,
+        arguments=outline.arguments,
+        returns=problem.specs(base, job.dtype).returns,
+        precision=problem.precision,
+        torch=str(torch.__version__),
+        reason="; ".join(f"{name}: {fault}" for name, fault in series.faults.items()),
+    )
 
 
 def may_have_templates(captured: Capture, precision: str) -> bool:
