@@ -33,6 +33,19 @@ def test_a_dimension_of_the_result_is_right_at_sizes_with_other_code_too(others:
     assert "side_1 = (side - 2) // 3" in alone.lines("side_1"), "what the window of five suggests"
 
 
+def test_inputs_that_are_put_together_have_the_sum_of_their_dimensions() -> None:
+    others, more = (8, 9, 7, 5, 6), (40, 31, 37, 33, 35)
+    shapes = {"x": [(side,) for side in SIDES], "y": [(n,) for n in others], "z": [(n,) for n in more]}
+    made = Sizes(shapes, [{"a": a, "b": b, "c": c} for a, b, c in zip(SIDES, others, more, strict=True)], set())
+    two = tuple(a + 2 * b for a, b in zip(SIDES, others, strict=True))
+    three = tuple(sum(one) for one in zip(SIDES, others, more, strict=True))
+    product = tuple(n * a for n, a in zip(three, SIDES, strict=True))
+    found = made.solve({"two": two, "three": three, "product": product})
+    assert {name: made.spelled(text) for name, text in found.items()} == {
+        "two": "a + 2 * b", "three": "a + b + c", "product": "a * (a + b + c)"
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("shapes", "read", "compared"),
     [

@@ -1,9 +1,10 @@
 """Inference of size expressions: the expression of the arguments' shapes that a number has, from its values at several
 sizes.
 
-A number is a product of dimensions, a dimension after a window, or a product divided into parts. Where two expressions
-fit, or none, the conversion ends; nothing is guessed. A property that all compared sizes share (a dimension is even, a
-product divides without remainder) may be the reason for an omitted mask, so sizes without it are refused.
+A number is a product of dimensions, a dimension after a window, a sum of dimensions, or a product divided into parts.
+Where two expressions fit, or none, the conversion ends; nothing is guessed. A property that all compared sizes share (a
+dimension is even, a product divides without remainder) may be the reason for an omitted mask, so sizes without it are
+refused.
 """
 
 from __future__ import annotations
@@ -42,6 +43,9 @@ groups."""
 LEAST_PART = 256
 """Minimum number of elements that a part of a reduction has at small sizes: a derived case of 20,000 elements
 (`worker/reference/derive.py`) then has some dozens of parts, which an interpreter runs in a second."""
+
+MOST_TERMS = 4
+"""Maximum number of different inputs that are put together along one dimension."""
 
 MOST_SHIFT = 64
 """Maximum number that windows and paddings add to a dimension or subtract from it."""
@@ -191,7 +195,7 @@ class Sizes:
         found: dict[str, str] = {}
         splits = [one for one in self._splits if tuple(each.count for each in one) in holes.values()]
         searches = (self._product, self._quotient, self._window, self._part, self._shifted)
-        for search in (*searches, self._padded_window, *searches):
+        for search in (*searches, self._padded_window, *searches, self._sum, *searches):
             for _ in holes:  # a size just found may be a factor of another number
                 before = len(found)
                 splits = [one for one in splits if not self._add_split(one)]
@@ -329,6 +333,27 @@ class Sizes:
                 if text is not None:
                     found[size.name, text] = f"{size.name} * ({text} {'-' if shift < 0 else '+'} {abs(shift)})"
         return list(found.values())
+
+    def _sum(self, values: Whole) -> str | None:
+        """The dimension of inputs that are put together: a sum of up to MOST_TERMS products. It gets a name."""
+        found = self._terms(values, MOST_TERMS)
+        fewest = [one for one in found.values() if len(one) == min(map(len, found.values()))]
+        if len(fewest) > 1:
+            raise NotConverted(f"the number {values[0]} is {' or '.join(map(' + '.join, fewest))}")
+        return self._add(Size(self._free("total"), values, " + ".join(fewest[0]))) if fewest else None
+
+    def _terms(self, values: Whole, most: int) -> dict[tuple[str, ...], tuple[str, ...]]:
+        """The sums of dimensions and a last product, by their terms in order."""
+        found: dict[tuple[str, ...], tuple[str, ...]] = {}
+        for size in self.known:
+            rest = tuple(value - one for value, one in zip(values, size.values, strict=True))
+            if size.definition or min(rest) < 1 or len(set(rest)) == 1:
+                continue
+            text = self._product(rest)
+            ends = [(text,)] if text is not None else self._terms(rest, most - 1).values() if most > 2 else []
+            for end in ends:
+                found.setdefault(tuple(sorted((size.name, *end))), (size.name, *end))
+        return found
 
     def _window(self, values: Whole) -> str | None:
         """A dimension after windows: (multiplied, shifted), divided. It gets a name and can then be a factor."""
