@@ -211,6 +211,16 @@ def test_kernels_that_do_not_serve_the_timed_case_are_none() -> None:
     assert "tmp1 = 1.0 *" not in candidate_text(Generated(captures=tuple(texts), inputs=(("x", None),)))
 
 
+def test_the_reason_is_that_of_the_timed_cases_kernels() -> None:
+    def changed(rows: int, other: str) -> Change:
+        return lambda text: text.replace("< r0_numel)", f"< {77 * rows + 7 * rows**2})").replace("tmp1 = ", other)
+
+    texts = [capture(r, w, changed(r, "tmp1 = ")) for r, w in SIZES]
+    texts += [capture(61, w, lambda t: t.replace("tmp1 = ", "tmp1 = 1.0 * ")) for w in (4001, 4003, 4007, 4009)]
+    with pytest.raises(NotConverted, match="no known size gives the number"):
+        candidate_text(Generated(captures=tuple(texts), inputs=(("x", None),)))
+
+
 def test_a_number_that_may_be_two_expressions_is_not_guessed() -> None:
     # At both sizes the width is twice the rows, so that 2 * rows and dim cannot be told apart.
     texts = [capture(r, r, lambda t, r=r: t.replace("< r0_numel)", f"< {(r - 1) // 2})"), numbers={"n": r})  # type: ignore[misc]

@@ -96,7 +96,7 @@ def _converted(generated: Generated, captures: Sequence[Capture], way: Way | Non
             others = [one for number, one in enumerate(captures) if number not in group]
             found.append(_candidate(generated, kept, [modules[number] for number in group], captures[0], way, others))
         except NotConverted as reason:
-            failed.append(reason)
+            failed.insert(0 if 0 in group else len(failed), reason)  # that of the timed case's structure first
     if not found:
         raise failed[0]
     # Inductor may omit masks where a size is a round number or a multiple of another: fewest restrictions first.
