@@ -215,6 +215,17 @@ def test_equal_numbers_shrink_together_where_one_alone_does_not_run(tmp_path: Pa
     assert case.params["features"] == case.params["bias_shape[0]"]
 
 
+def test_numbers_that_become_equal_to_a_fixed_one_shrink_on(tmp_path: Path) -> None:
+    """Both of 1024 are halved to the 512 that has to stay."""
+    text = model("return F.layer_norm(x, (512,)) + more[0]") + (
+        "def get_inputs():\n    return [torch.randn(8, 1024, 512), torch.randn(8, 1024, 512)]\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    found = derive(loaded(tmp_path, text))
+    assert found.cases
+    assert all(int(case.params["get_inputs[1]"]) < 512 for case in found.cases)
+
+
 def test_the_reason_says_why_equal_numbers_cannot_change_together(tmp_path: Path) -> None:
     text = model("return F.cross_entropy(x, *more, label_smoothing=0.1)") + (
         "def get_inputs():\n    return [torch.rand(32, 8704), torch.randint(0, 8704, (32,))]\n"

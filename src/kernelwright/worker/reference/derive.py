@@ -137,10 +137,11 @@ class Search:
     def step(
         self, sizes: dict[str, int], before: trace.Trace, name: str, value: int
     ) -> tuple[dict[str, int], trace.Trace] | str:
-        """Change one number or, if that is not possible, all numbers equal to it. Returns the new sizes and their
-        trace, or the reasons why neither is possible."""
+        """Change one number or, if that is not possible, all numbers equal to it, in the file too. Returns the new
+        sizes and their trace, or the reasons why neither is possible."""
         values = self._values(sizes)
-        equal = [other for other, size in values.items() if size == values[name]]
+        equal = [other for other, size in values.items()
+                 if (size, self.values.get(other)) == (values[name], self.values.get(name))]  # fmt: skip
         whys: list[str] = []
         for changed in [[name], equal] if len(equal) > 1 else [[name]]:
             made = {**sizes, **dict.fromkeys(changed, value)}
