@@ -226,6 +226,18 @@ def test_numbers_that_become_equal_to_a_fixed_one_shrink_on(tmp_path: Path) -> N
     assert all(int(case.params["get_inputs[1]"]) < 512 for case in found.cases)
 
 
+@pytest.mark.parametrize("part", ["-1800:", ":1800"])
+def test_a_part_of_a_dimension_stays_a_part(tmp_path: Path, part: str) -> None:
+    """A shorter dimension would be taken whole, or not at all."""
+    text = model(f"return x[:, {part}].exp()") + (
+        "rows, width = 4096, 8192\ndef get_inputs():\n    return [torch.randn(rows, width)]\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    found = derive(loaded(tmp_path, text))
+    assert found.cases
+    assert all(int(case.params.get("width", 8192)) > 1800 for case in found.cases)
+
+
 def test_the_reason_says_why_equal_numbers_cannot_change_together(tmp_path: Path) -> None:
     text = model("return F.cross_entropy(x, *more, label_smoothing=0.1)") + (
         "def get_inputs():\n    return [torch.rand(32, 8704), torch.randint(0, 8704, (32,))]\n"

@@ -242,6 +242,9 @@ def _call_differences(one: Call, two: Call, base: Trace, other: Trace) -> Iterat
         value, found = one.arguments.get(argument), two.arguments.get(argument)
         if value == found and not _is_linked(value, found, base, other):
             yield f"{name} would still get {argument} = {value}, which is no size any more"
+    for argument in PARTS.get(name, ()):
+        if _is_inside(one, argument) and not _is_inside(two, argument):
+            yield f"{name} would get {argument} = {two.arguments[argument]}, which is not inside the dimension any more"
     if name == "convolution":
         taps, others = one.arguments["weight"].shape[2:], two.arguments["weight"].shape[2:]
         if taps != others:
@@ -315,13 +318,24 @@ def _are_sizes(value: Any, found: Any) -> bool:
     return type(value) is type(found) is int and bool(value == found or min(value, found) > 1)
 
 
+def _is_inside(call: Call, argument: str) -> bool:
+    """Whether a position is inside its dimension, so that it leaves a part of it out."""
+    place, size = call.arguments.get(argument), _divided(call)
+    return type(place) is int and 0 < abs(place) < size
+
+
+def _divided(call: Call) -> int:
+    """The size of the dimension that a call of PARTS divides."""
+    source = next(value for value in call.arguments.values() if isinstance(value, Seen))
+    shape = call.arguments.get("input_sizes", source.shape)  # of a backward: what the place is in
+    return int(shape[call.arguments.get("dim", 0)])
+
+
 def _same_place(one: Call, two: Call, argument: str) -> bool:
     """Whether a position is the same share of its dimension, or has the same distance from the dimension's end."""
     sizes, places = [], []
     for call in (one, two):
-        source = next(value for value in call.arguments.values() if isinstance(value, Seen))
-        shape = call.arguments.get("input_sizes", source.shape)  # of a backward: what the place is in
-        sizes.append(shape[call.arguments.get("dim", 0)])
+        sizes.append(_divided(call))
         places.append(call.arguments[argument])
     if any(type(place) is not int for place in places):
         return False
