@@ -174,12 +174,12 @@ def trace_of(recorder: Recorder, instance: Instance, specs: Specs) -> Trace:
     plain = {f"input {name}": value for name, value in zip(instance.input_names, specs.inputs, strict=True)
              if not isinstance(value, TensorSpec)}  # fmt: skip
     for name, value in zip(instance.init_names, instance.init_inputs, strict=False):
-        plain |= dict(_parts(f"argument {name}", without_objects(value)))
+        plain |= dict(_leaves(f"argument {name}", without_objects(value)))
     elements = sum(math.prod(spec.shape) for spec in given.values())
     return Trace(tuple(recorder.calls), given, plain, recorder.flop, elements, recorder.largest)
 
 
-def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """The type and the parts of a constructor argument, by name: an attribute of a configuration may be a count."""
     if isinstance(value, Tensor):
         return
@@ -188,7 +188,7 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         return
     yield name, type(value)
     for key, one in value.items() if isinstance(value, dict) else enumerate(value):
-        yield from _parts(f"{name}.{key}", one)
+        yield from _leaves(f"{name}.{key}", one)
 
 
 # --- comparing ----------------------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ ORDER_ELEMENTS = 1 << 24
 """Larger tensors are not permuted: the indices alone would take 8 bytes an element."""
 
 FEWEST_ORDERED = 8
-"""Random values in ascending order: one in 40,320 tensors of so many."""
+"""Fewest ascending values that are taken for an order to keep: of eight random values one in 40,320 tensors ascends."""
 
 SAMPLE_ELEMENTS = 1 << 16
 
