@@ -285,6 +285,20 @@ def test_a_dimension_of_one_element_stays_and_none_is_made(tmp_path: Path) -> No
     assert "1×2×" in found.left_alone["rows"]
 
 
+def test_a_size_stays_a_multiple_of_a_tile_in_the_small_case_and_in_no_other(tmp_path: Path) -> None:
+    """A kernel whose masks are left out for such sizes has a case that judges it."""
+    text = model("return (x * more[0]).softmax(-1)") + (
+        "rows, width = 4096, 32000\n"
+        "def get_inputs():\n    return [torch.randn(rows, width), torch.randn(rows, width)]\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    widths = {
+        name: int(case.params.get("width", 32000)) for name, case in by_name(derive(loaded(tmp_path, text))).items()
+    }
+    assert len(widths) == 3
+    assert [name for name, width in widths.items() if width % 32 == 0] == ["derived_small"]
+
+
 @pytest.mark.parametrize("forward", [
     "first, last = x.chunk(2, -1); return x * more[0] + torch.cat([-last, first], -1)",
     "half = x.shape[-1] // 2; return x * more[0] + torch.cat([-x[..., half:], x[..., :half]], -1)",

@@ -36,8 +36,6 @@ def generate(job: Generate) -> Generated:
     base = next(case for case in problem.cases if case.timed)
     if problem.gradients or problem.mutates:
         return Generated(reason="problems with GRADIENTS or MUTATES are not supported")
-    if random := random_operators(problem.operators(base)):
-        return Generated(reason=f"forward draws random numbers ({', '.join(random)}): make them an input")
     outline = problem.outline(base, job.dtype)
     inputs = tuple((name, None if isinstance(value, torch.Tensor) else repr(value))
                    for name, value in zip(outline.input_names, outline.inputs, strict=True))  # fmt: skip
@@ -53,6 +51,8 @@ def generate(job: Generate) -> Generated:
     allow_tf32(problem.precision == "tf32")
     series = Series(problem, cases, job.dtype)
     captures = series.attempted("captures", series.ordinary())
+    if not captures and (random := random_operators(problem.operators(base))):
+        return Generated(reason=f"forward draws random numbers ({', '.join(random)}): make them an input")
     if not captures:
         return Generated(reason=series.faults["captures"])
     templates: tuple[Capture, ...] = ()

@@ -28,6 +28,9 @@ ROWS = 8
 """Target size of the first dimension of the first input, which is shrunk before all others: most kernels have one
 program for each row, and the interpreter runs the programs one after the other."""
 
+TILE = 32
+"""Elements of the smallest tile that kernels commonly have along a dimension."""
+
 MOST_CALLS = 20_000
 """Limit on the operators that are traced for one file. This many take about ten seconds."""
 
@@ -256,8 +259,11 @@ class Search:
 
 
 def _smaller(value: int) -> list[int]:
-    """Smaller values to try, the smallest first."""
-    return [one for one in (value // 2, value * 3 // 4) if one >= 2]
+    """Smaller values to try, the smallest first: halves, if possible as a multiple of what a tile has. A kernel whose
+    masks are left out for such sizes is then judged on the small case."""
+    half = value // 2
+    whole = half - half % TILE if half >= TILE else half
+    return list(dict.fromkeys(one for one in (whole, half, value * 3 // 4) if one >= 2))
 
 
 def _past_a_tile(value: int) -> list[int]:
