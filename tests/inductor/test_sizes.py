@@ -102,3 +102,14 @@ def test_a_padding_may_be_larger_than_the_window() -> None:
 def test_of_two_windows_with_a_large_padding_none_is_guessed() -> None:
     with pytest.raises(NotConverted, match=r"the number 6 is \(side \+ 3\) // 2 or \(side \+ 9\) // 3"):
         window_of((9, 8, 7), stride=2, shift=3)
+
+
+@pytest.mark.parametrize(("sides", "restrictions"), [((2048, 2011, 2018, 1980), 0), ((2046, 2013, 1991, 1980), 1)])
+def test_kernels_are_for_multiples_only_where_no_compared_size_leaves_a_remainder(
+    sides: tuple[int, ...], restrictions: int
+) -> None:
+    """One size without a remainder does not show it, and the timed size, 2048, may have one."""
+    made = Sizes({"x": [(side,) for side in sides]}, [{"side": side, "window": 11} for side in sides], {11})
+    ((_, name),) = made.solve({"hole": tuple(side // 11 for side in sides)}).items()
+    assert f"{name} = side // 11" in made.lines(name)
+    assert made.restrictions == restrictions

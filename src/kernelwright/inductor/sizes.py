@@ -386,7 +386,7 @@ class Sizes:
                 most = MOST_SHIFT if divisor == 1 or is_padded else divisor
                 if low > high or high < -MOST_SHIFT or low > most:
                     continue
-                if low < high and low == 0 and divisor in self._divisors:
+                if divisor in self._divisors and 0 == low < high == divisor - 1:
                     # No remainder at any compared size, so other sizes are unknown: serve only multiples.
                     high = 0
                     self._divides(size.name, divisor)
