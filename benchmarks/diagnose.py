@@ -65,7 +65,7 @@ def of_problem(name: str, kernel: str, out: Path) -> list[Profiled]:
                 continue
             seen = worker.profile(own.get(row.name, row.name), info.case.name)
             rows.append(profiled(row.name, info, timing, seen, environment))
-    (out / f"{name}.json").write_text(document_text(document(problem, environment, rows)))
+    (out / f"{name}.json").write_text(document_text(document(problem, environment, rows, None)))
     return rows
 
 

@@ -43,7 +43,7 @@ def made(**launches: tuple[LaunchProfile, ...]) -> dict[str, Any]:
         for name, seen in launches.items()
     ]  # fmt: skip
     problem = ProblemInfo(name="double", format="native", source="", cases=(INFO,))
-    found: dict[str, Any] = plain(document(problem, ENVIRONMENT, rows))
+    found: dict[str, Any] = plain(document(problem, ENVIRONMENT, rows, None))
     return found
 
 

@@ -283,14 +283,14 @@ def test_a_server_that_does_not_answer_is_ended_because_its_late_answer_would_be
 def test_a_probe_that_dies_is_said_with_the_last_line_it_printed() -> None:
     ours, theirs = socket.socketpair()
     theirs.close()
-    killed: list[bool] = []
+    discarded: list[bool] = []
     probe: Any = SimpleNamespace(
-        channel=Channel(ours), printed=lambda limit: "Traceback\nno driver\n", kill=lambda: killed.append(True)
+        channel=Channel(ours), printed=lambda limit: "Traceback\nno driver\n", discard=lambda: discarded.append(True)
     )
     with pytest.raises(MachineError, match="ended without an answer: no driver"):
         described(probe)
     ours.close()
-    assert killed
+    assert discarded
 
 
 def test_closing_a_server_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from kernelwright.model import Case, TensorSpec
 from kernelwright.worker.judge import elementwise, float8, rounding, tf32, tolerance
 from kernelwright.worker.judge.choices import Choice, choices
 from kernelwright.worker.judge.padding import meets_zeros
-from kernelwright.worker.judge.untouched import untouched
+from kernelwright.worker.judge.untouched import comparable, untouched
 from kernelwright.worker.reference import signal, values, weights
 from kernelwright.worker.reference.instance import Instance, Specs, accepted, cast, is_out_of_memory, outputs
 from kernelwright.worker.reference.load import LoadedProblem
@@ -322,7 +322,8 @@ def steady(answer: Answer, seed: int) -> bool:
 
 def overflows(instance: Instance) -> bool:
     """Whether the framework computes an infinite output."""
-    return any(bool(one.isinf().any()) for one in framework_outputs(instance) if one.is_floating_point())
+    made = (comparable(one) for one in framework_outputs(instance) if one.is_floating_point())
+    return any(bool(one.isinf().any()) for one in made)
 
 
 def framework_outputs(instance: Instance) -> tuple[torch.Tensor, ...]:

@@ -130,6 +130,12 @@ class Child:
             raise WorkerError(f"the {self.role} (process {self.pid}) survives SIGKILL for {KILL_S:g} s")
         return status
 
+    def discard(self) -> None:
+        """Kill the child and remove its log: a long run starts a child per candidate."""
+        self.kill()
+        if self.log is not None:
+            self.log.unlink(missing_ok=True)
+
     def printed(self, limit: int = 4000) -> str:
         """The last `limit` bytes of the child's standard output and error; empty without a log."""
         if self.log is None or not self.log.exists():

@@ -66,7 +66,7 @@ def described(probe: Child) -> dict[str, Any]:
             "see whether nvidia-smi and torch.cuda.get_device_properties(0) work",
         ) from error
     finally:
-        probe.kill()
+        probe.discard()
     return machine
 
 
@@ -199,13 +199,9 @@ class Processes:
             self.drop(role)
 
     def drop(self, role: str) -> None:
-        """Kill the child of a role, if there is one, and remove its log: a long run starts a child per candidate."""
-        found = self.children.pop(role, None)
-        if found is None:
-            return
-        found.kill()
-        if found.log is not None:
-            found.log.unlink(missing_ok=True)
+        """Discard the child of a role, if there is one."""
+        if (found := self.children.pop(role, None)) is not None:
+            found.discard()
 
     def read(self, problem: to_judge.Load) -> dict[str, Any]:
         """Load a problem in a new judge, and drop the bench, which has copies of the last problem's inputs.
@@ -379,9 +375,7 @@ class Processes:
             reason = f"the compiler {error.how}: {child.printed(600)}"
             return Ended(Status.COMPILE_ERROR, reason, lost=True), True
         finally:
-            child.kill()
-            if child.log is not None:
-                child.log.unlink(missing_ok=True)
+            child.discard()
 
     def close(self) -> None:
         for role in list(self.children):

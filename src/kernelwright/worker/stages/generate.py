@@ -64,9 +64,7 @@ def _generate(session: Session, job: Generate) -> Generated:
         except ChildDied as error:
             return Generated(reason=f"the generator {error.how}: {' '.join(child.printed(400).split())}")
         finally:
-            child.kill()
-            if child.log is not None:
-                child.log.unlink(missing_ok=True)
+            child.discard()
     match answer:
         case Done(value=value):
             return codec.record(value, Generated)

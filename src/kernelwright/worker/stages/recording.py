@@ -61,8 +61,7 @@ def run_recorder(processes: Processes, job: RecordCases) -> RecorderRun:
     finally:
         recorder.kill()
         found.log = recorder.printed()
-        if recorder.log is not None:
-            recorder.log.unlink(missing_ok=True)
+        recorder.discard()
     return found
 
 
