@@ -10,7 +10,7 @@ import pytest
 
 from kernelwright.errors import KernelwrightError, RequestError
 from kernelwright.evaluator.launch import LAUNCHERS
-from kernelwright.evaluator.places import SSH, Gpu, Lane, choose, find_gpus, is_reserved, lanes_at, start_lanes
+from kernelwright.evaluator.places import SSH, Gpu, Lane, choose, find_gpus, lanes_at, start_lanes
 
 GPUS = [
     Gpu("GPU-5f0e0000-1", "NVIDIA H200"),
@@ -90,7 +90,8 @@ def test_what_is_no_place_is_refused_with_what_is_one(typed: str) -> None:
 def test_a_ray_cluster_is_reached_by_a_gateway_here_or_on_its_head() -> None:
     there = ["env", "RAY_AUTH_MODE=token", "python3", "-m", "kernelwright.evaluator.ray_place"]
     (alone,) = lanes_at("ray")
-    assert alone == Lane("ray", argv=("env", "RAY_AUTH_MODE=token", sys.executable, *there[3:]))
+    argv = ("env", "RAY_AUTH_MODE=token", sys.executable, *there[3:])
+    assert alone == Lane("ray", argv=argv, is_reserved=True)
     assert [lane.name for lane in lanes_at("ray*2")] == ["ray 1", "ray 2"]
     lanes = lanes_at("ssh:me@head:ray*3")
     assert [lane.name for lane in lanes] == ["me@head:ray 1", "me@head:ray 2", "me@head:ray 3"]
@@ -139,5 +140,4 @@ def test_the_gpus_of_this_machine_are_listed_by_uuid() -> None:
     ],
 )
 def test_a_ray_cluster_gives_each_lane_its_gpu_alone(place: str, reserved: bool) -> None:
-    assert lanes_at(place)
-    assert is_reserved(place) is reserved
+    assert {lane.is_reserved for lane in lanes_at(place)} == {reserved}

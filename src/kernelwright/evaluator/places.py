@@ -31,11 +31,13 @@ class Gpu(NamedTuple):
 
 class Lane(NamedTuple):
     """A lane to start. gpu: the GPU's UUID; None for a worker elsewhere, and on a machine without GPUs, where the
-    interpreter runs candidates. argv: the command that starts the worker; () for a worker on this machine."""
+    interpreter runs candidates. argv: the command that starts the worker; () for a worker on this machine. is_reserved:
+    whether the lane has its GPU to itself, as Ray's do: a second worker on it waits until the first one ends."""
 
     name: str
     gpu: str | None = None
     argv: tuple[str, ...] = ()
+    is_reserved: bool = False
 
 
 def find_gpus() -> list[Gpu]:
@@ -109,7 +111,7 @@ def lanes_at(text: str) -> list[Lane]:
     where = found["where"] or "ray"
     names = [where] if count == 1 else [f"{where} {number}" for number in range(1, count + 1)]
     if found["ray"]:
-        return [Lane(name, argv=gateway(found["python"] or sys.executable)) for name in names]
+        return [Lane(name, argv=gateway(found["python"] or sys.executable), is_reserved=True) for name in names]
     if found["kind"] == "argv":
         try:
             words = shlex.split(where + (f"?python={found['python']}" if found["python"] else ""))
@@ -119,18 +121,11 @@ def lanes_at(text: str) -> list[Lane]:
     host = where.removesuffix(":ray")
     if host.startswith("-") or not host or any(char.isspace() for char in host):
         raise RequestError(f"--workers {text!r}: {host!r} is no host", PLACES)
-    python = found["python"] or "python3"
+    python, with_ray = found["python"] or "python3", where != host
     return [
-        Lane(name, argv=(*SSH, "--", host, shlex.join(words)))
-        for name, words in zip(names, commands(python, count, with_ray=where != host), strict=True)
+        Lane(name, argv=(*SSH, "--", host, shlex.join(words)), is_reserved=with_ray)
+        for name, words in zip(names, commands(python, count, with_ray), strict=True)
     ]
-
-
-def is_reserved(text: str) -> bool:
-    """Whether the lanes that `--workers TEXT` names have their GPUs to themselves, as Ray's do: a second worker on them
-    waits until the first one ends."""
-    found = PLACE.fullmatch(text.strip())
-    return found is not None and (bool(found["ray"]) or (found["kind"] == "ssh" and found["where"].endswith(":ray")))
 
 
 def gateway(python: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from ast import literal_eval
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from kernelwright.inductor.compare import Holes, compared, structure
 from kernelwright.inductor.faults import LeaveIt, NotConverted
@@ -251,30 +251,21 @@ def _header(generated: Generated, host: Host) -> str:
     )
 
 
-class _Place(NamedTuple):
-    """A leaf of nested arguments: its name in host code, and the expression that reads it."""
-
-    name: str
-    read: str
-
-
-def _places(structure: Any, name: str = "", read: str = "") -> list[_Place]:
-    """The leaves in order. structure: of all arguments, by name."""
+def _reads(structure: Any, read: str = "") -> list[str]:
+    """Expressions that read the leaves of nested arguments, in order. structure: of all arguments, by name."""
     if isinstance(structure, int):
-        return [_Place(name, read)]
-    items = dict(structure) if isinstance(structure, dict) else dict(enumerate(structure))
-    return [
-        place
-        for key, one in items.items()
-        for place in _places(one, f"{name}_{key}" if name else str(key), f"{read}[{key!r}]" if name else str(key))
-    ]
+        return [read]
+    items = structure.items() if isinstance(structure, dict) else enumerate(structure)
+    return [leaf for key, one in items for leaf in _reads(one, f"{read}[{key!r}]" if read else str(key))]
 
 
 def _main(generated: Generated, signature: list[str], dense: list[str], sizes: Sizes, host: Host) -> str:
     lines, guarded = [], guard(host.reached)
-    places = _places(literal_eval(generated.arguments)) if generated.arguments else []
-    lines += [f"{place.name} = {place.read}" for place in places if place.name != place.read]
-    for name, literal in ((name.replace(".", "_"), literal) for name, literal in generated.inputs):
+    inputs = [(name.replace(".", "_"), literal) for name, literal in generated.inputs]
+    if generated.arguments:
+        reads = _reads(literal_eval(generated.arguments))
+        lines += [f"{name} = {read}" for (name, _), read in zip(inputs, reads, strict=True) if name != read]
+    for name, literal in inputs:
         if literal is not None:
             test = f"{name} is not {literal}" if literal in ("None", "True", "False") else f"{name} != {literal}"
             lines += [

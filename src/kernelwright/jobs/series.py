@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from kernelwright.errors import ProblemError, RequestError, RunFolderError
-from kernelwright.evaluator.places import is_reserved
+from kernelwright.evaluator.places import lanes_at
 from kernelwright.folders import fresh_folder, refuse_links
 from kernelwright.jobs.consent import Ask, path_wish, path_wishes, refuse, settle, typed_words, wishes_of, worker_wishes
 from kernelwright.jobs.display import Display, lines_to
@@ -129,7 +129,8 @@ def resume_series(
 
 def workers_ahead(options: RunOptions) -> int:
     """How many workers may start while another is in use: none where that one has the GPUs to itself."""
-    return 0 if any(map(is_reserved, options.workers or ())) else 1
+    lanes = [lane for place in options.workers or () for lane in lanes_at(place)]
+    return 0 if any(lane.is_reserved for lane in lanes) else 1
 
 
 def consent(
