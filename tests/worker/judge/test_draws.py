@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -278,3 +279,36 @@ def test_the_reference_reads_padded_memory_from_aligned_copies(tmp_path: Path, m
         assert any(isinstance(one, torch.Tensor) and one.storage_offset() for one in answer.instance.inputs)
     assert len(seen) >= 2 * readings
     assert all(one.data_ptr() % 16 == 0 and one.is_contiguous() for one in seen)
+
+
+PRODUCTS = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return {expression}
+
+CASES = [dict(name="small", small=True), dict(name="timed", n=300)]
+
+def get_inputs(n=400):
+    return [torch.rand(6, n)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize("expression", ["torch.cumprod(x, dim=1)", "x.prod(dim=1)", "x.prod()"])
+def test_factors_that_overflow_where_they_come_first_do_not_judge(tmp_path: Path, expression: str) -> None:
+    """Products of 400 factors are 0 in float32. A scan multiplies those of its last blocks first, which grow without
+    limit if the inputs do, and infinity times 0 is NaN."""
+    file = tmp_path / "products.py"
+    file.write_text(PRODUCTS.format(expression=expression))
+    draws = Draws(load_problem(str(file)), None, "cpu")
+    for number, name in enumerate(values.DISTRIBUTIONS):
+        factors = draws.answer("small", number).instance.inputs[0]
+        assert isinstance(factors, torch.Tensor)
+        above_one = factors.abs().double().nan_to_num(nan=0.0, posinf=math.inf).clamp(min=1)
+        assert above_one.log2().sum(() if expression == "x.prod()" else 1).max() < 128, name
+    shrunk = values.DISTRIBUTIONS.index(values.SCALED_DOWN)
+    assert draws.answer("small", shrunk).distribution == values.SCALED_DOWN

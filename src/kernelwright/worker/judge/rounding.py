@@ -120,6 +120,29 @@ class _Made(TorchDispatchMode):
         return made
 
 
+class _Factors(TorchDispatchMode):
+    """Finds the binary logarithm of the largest product of some factors of one `prod` or `cumprod`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.largest = 0.0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.overloadpacket.__name__ in ("prod", "cumprod") and args[0].is_floating_point() and args[0].numel():
+            above_one = args[0].abs().float().nan_to_num_(nan=0.0, posinf=math.inf).clamp_(min=1.0).log2_()
+            dims = [one for one in args[1:2] if isinstance(one, int)]
+            self.largest = max(self.largest, float(above_one.sum(*dims).amax()))
+        return func(*args, **(kwargs or {}))
+
+
+def products_may_overflow(instance: Instance) -> bool:
+    """Whether a `prod` or a `cumprod` has factors whose product float32 does not hold. A kernel that multiplies these
+    first, and a zero or small numbers later, computes NaN or infinity where forward does not."""
+    with _Factors() as found:
+        outputs(instance)
+    return found.largest > math.log2(torch.finfo(torch.float32).max)
+
+
 def with_narrow_numbers(instance: Instance) -> Instance | None:
     """The instance with forward's number arguments rounded to float32, as a kernel gets them; None if none changes."""
     inputs = tuple(_narrow(value) if isinstance(value, float) else value for value in instance.inputs)
