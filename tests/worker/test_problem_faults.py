@@ -35,7 +35,7 @@ def get_init_inputs():
 @pytest.fixture(scope="module")
 def worker() -> Iterator[ProcessWorker]:
     """One for all: after each fault it has to serve the next problem."""
-    with start_worker(limits={"judge_s": 20.0}) as started:
+    with start_worker(limits={"judge_s": 12.0}) as started:
         yield started
 
 
