@@ -138,7 +138,8 @@ class _Factors(TorchDispatchMode):
 def products_may_overflow(instance: Instance) -> bool:
     """Whether a `prod` or a `cumprod` has factors whose product float32 does not hold. A kernel that multiplies these
     first, and a zero or small numbers later, computes NaN or infinity where forward does not."""
-    with _Factors() as found:
+    found = _Factors()
+    with found:
         outputs(instance)
     return found.largest > math.log2(torch.finfo(torch.float32).max)
 
