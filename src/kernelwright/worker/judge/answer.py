@@ -126,7 +126,7 @@ def answered(
             if tried in values.ONE_SIGNED and multiplies and overflows(drawn(tried, positive=True)):
                 continue  # silu(-1e31) * 1e31 is 0, but not for a kernel that multiplies in another order
             if any("prod" in name for name in operators) and rounding.products_may_overflow(drawn(tried)):
-                continue
+                continue  # a scan that begins with the last factors has infinity times 0
             answer = judged(drawn(tried), tried)
             if tried in values.MAGNITUDES and not steady(answer, seed):
                 continue
