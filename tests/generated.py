@@ -66,7 +66,7 @@ def capture(
     spec = TensorSpec(shape=(rows, width), dtype=dtype, stride=(width, 1))
     text = template.format(rows=rows, width=width, hint=hint)
     return Capture(text=text, names=("x",), tensors=(spec,), numbers=numbers or {"rows": rows, "dim": width},
-                   configs={NAME: CONFIG, NAME[:-1] + "1": CONFIG})  # fmt: skip
+                   configs={NAME: (CONFIG,), NAME[:-1] + "1": (CONFIG,)})  # fmt: skip
 
 
 def unchanged(text: str) -> str:
@@ -162,7 +162,8 @@ def template(rows: int, width: int, change: Change = unchanged) -> Capture:
     text = change(text.replace("({rows}, 1), (1, {rows})", "({rows}, {rows}), ({rows}, 1)"))
     spec = TensorSpec(shape=(rows, width), dtype="float32", stride=(width, 1))
     return Capture(text=text.format(rows=rows, width=width, hint=""), names=("x",), tensors=(spec,),
-                   numbers={"rows": rows, "dim": width}, configs={name: {"num_warps": 4, "num_stages": 3}})  # fmt: skip
+                   numbers={"rows": rows, "dim": width},
+                   configs={name: ({"num_warps": 4, "num_stages": 3},)})  # fmt: skip
 
 
 SQUARE = "extern_kernels.mm(arg0_1, reinterpret_tensor(arg0_1, ({width}, {rows}), (1, {width}), 0), out=buf0)"

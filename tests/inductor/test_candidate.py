@@ -13,7 +13,7 @@ import pytest
 from generated import LAUNCH, NAME, SIZES, Change, capture, of_even_rows, of_rows, of_sum, unchanged
 from kernelwright.inductor import NotConverted, candidate_text, candidate_texts
 from kernelwright.inductor.candidate import _dense
-from kernelwright.model import Generated, TensorSpec
+from kernelwright.model import Capture, Generated, TensorSpec
 from kernelwright.source.tunables import default_config
 
 Bound = Callable[[int, int], int | str]
@@ -306,9 +306,29 @@ def test_a_kernel_with_other_tiles_than_at_the_timed_case_keeps_its_own_config()
     """There the kernel of the same name has one block, so its config has no R0_BLOCK."""
     timed, *others = of_even_rows().captures
     for configs, block in (({"XBLOCK": 64}, 1), ({"XBLOCK": 64, "R0_BLOCK": 32}, 64)):
-        changed = msgspec.structs.replace(timed, configs={NAME: {**configs, "num_warps": 2, "num_stages": 1}})
+        changed = msgspec.structs.replace(timed, configs={NAME: ({**configs, "num_warps": 2, "num_stages": 1},)})
         text = candidate_text(Generated(captures=(changed, *others), inputs=(("x", None),)))
         assert default_config(text)["XBLOCK"] == block
+
+
+def test_the_other_configs_that_inductor_would_time_come_last() -> None:
+    """A kernel with fewer configs has its first one beside the others."""
+    second = NAME[:-1] + "1"
+
+    def with_configs(one: Capture) -> Capture:
+        [own] = one.configs[NAME]
+        return msgspec.structs.replace(
+            one, configs={NAME: (own, {**own, "XBLOCK": 4, "num_warps": 2}, {**own, "XBLOCK": 8}), second: (own,)}
+        )
+
+    captures = tuple(with_configs(capture(rows, width, twice)) for rows, width in SIZES)
+    texts = candidate_texts(Generated(captures=captures, inputs=(("x", None),)))
+    configs = [default_config(text) for text in texts]
+    assert [(one["XBLOCK_1"], one["NUM_WARPS_1"], one["XBLOCK_2"]) for one in configs] == [
+        (1, 16, 1), (4, 2, 1), (8, 16, 1),
+    ]  # fmt: skip
+    first, *others = [re.sub(r"(?m)^[A-Z0-9_]+ = \d+$", "", text) for text in texts]
+    assert others == [first, first]
 
 
 def test_templates_come_after_library_calls_where_both_are_allowed() -> None:

@@ -51,7 +51,7 @@ def of_mask(rows: int, width: int, old: str = "", new: str = "", **changed: str)
         base = capture(*one, lambda text: text, dtype=changed.get("dtype", "float32"))
         text = template.format(rows=one[0], width=one[1], square=one[0] ** 2)
         kernels = [line.partition(" ")[0] for line in text.splitlines() if "= async_compile" in line]
-        configs = {kernel: {"XBLOCK": 64, "num_warps": 4, "num_stages": 1} for kernel in kernels}
+        configs = {kernel: ({"XBLOCK": 64, "num_warps": 4, "num_stages": 1},) for kernel in kernels}
         made.append(msgspec.structs.replace(base, text=text, configs=configs))
     return Generated(captures=tuple(made), inputs=(("x", None),), precision=changed.get("precision", "ieee"))  # type: ignore[arg-type]
 

@@ -116,16 +116,25 @@ def test_the_offset_within_the_last_sides_is_not_divided() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "tiles"), [(128, [(64, 128), (64, 64)]), (64, [(128, 64), (64, 64)]), (20, [(128, 64), (64, 64)])]
+    ("columns", "depth", "tiles"),
+    [
+        (128, 576, [(64, 128, 32), (64, 64, 32)]),
+        (64, 576, [(128, 64, 32), (64, 64, 32)]),
+        (20, 576, [(128, 64, 32), (64, 64, 32)]),
+        (128, 363, [(128, 128, 16), (128, 64, 16)]),
+        (64, 27, [(128, 64, 16), (128, 64, 16)]),
+    ],
 )
-def test_convolutions_begin_with_tiles_of_their_channels(columns: int, tiles: list[tuple[int, int]]) -> None:
+def test_convolutions_begin_with_tiles_of_their_channels(
+    columns: int, depth: int, tiles: list[tuple[int, int, int]]
+) -> None:
     main = ast.parse("def convolution(): pass").body[0]
     assert isinstance(main, ast.FunctionDef)
-    template = Template(main, {}, ("BATCH", "ROWS_W"), "GROUP_OUT_C", {"GROUP_OUT_C": columns})
+    template = Template(main, {}, ("BATCH", "ROWS_W"), "GROUP_OUT_C", {"GROUP_OUT_C": columns, "DEPTH": depth})
     found = [way(template) for way in WAYS]
-    assert [(split, (config["BLOCK_M"], config["BLOCK_N"])) for split, config in found] == [
-        ("tf32x3", one) for one in tiles
-    ]
+    assert [tuple(one.config[block] for block in ("BLOCK_M", "BLOCK_N", "BLOCK_K")) for one in found] == tiles
+    assert [one.precision for one in found] == ["tf32x3", "tf32x3"]
+    assert [one.with_sizes for one in found] == [False, True], "a compiler's fault in the first is none of the second"
 
 
 def test_a_grid_that_the_formula_does_not_give_is_refused() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from generated import of_even_rows, of_product, of_rows
 from kernelwright.inductor import candidate_texts
+from kernelwright.inductor.products import SIZES_ARE_ARGUMENTS
 from kernelwright.model import Candidate, Evaluation, Generated, Operator, Proposal, Request, Status, Trial
 from kernelwright.propose import Context
 from kernelwright.propose.inductor import Inductor, InductorFirst, ordered
@@ -107,6 +108,16 @@ def test_exact_products_are_left_out_where_split_ones_are_right() -> None:
         )
         == candidate_texts(of_product(1024), "finish", split=True)[:2]
     ), "a failed tuning of a right kernel changes nothing"
+
+
+def test_a_kernel_with_sizes_as_arguments_follows_one_that_fails() -> None:
+    """The compiler may have broken the first."""
+    split, other, exact = candidate_texts(of_product(1024), "finish", split=True)
+    plain = f"{other}#{SIZES_ARE_ARGUMENTS}\n"
+    texts = [split, plain, exact]
+    assert ordered(texts, []) == texts
+    assert ordered(texts, [first_on_gpu(Evaluation(status=Status.WRONG))]) == [plain, exact, split]
+    assert ordered([split, other, exact], [first_on_gpu(Evaluation(status=Status.WRONG))]) == [exact, split, other]
 
 
 def first_on_gpu(evaluation: Evaluation) -> Trial:

@@ -16,7 +16,7 @@ from kernelwright.inductor.host import Host
 from kernelwright.inductor.kernels import Converted, convert_kernel, readable_name
 from kernelwright.inductor.left import is_bound_by_products, reason_to_leave
 from kernelwright.inductor.offsets import guard
-from kernelwright.inductor.products import WAYS, Way, is_splittable, split_products
+from kernelwright.inductor.products import SIZES_ARE_ARGUMENTS, WAYS, Way, is_splittable, split_products
 from kernelwright.inductor.reading import Module, read_module
 from kernelwright.inductor.sizes import Sizes
 from kernelwright.model import Capture, Generated, LibraryMode, TensorSpec
@@ -35,10 +35,10 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
     """The sources of candidates, the one that serves the most sizes first.
 
     The others are Inductor's variants for sizes that divide, which refuse all other sizes, reduce rows in one piece, or
-    have Triton templates in place of library calls. library: the library steps that the problem allows. Where products
-    and convolutions are not allowed, only candidates with templates in their place are returned. split: whether
-    templates come with split float32 products first, see `products`; a library call alone is then not left where these
-    may be faster.
+    have Triton templates in place of library calls; after these come the same kernels with the other configs that
+    Inductor would time. library: the library steps that the problem allows. Where products and convolutions are not
+    allowed, only candidates with templates in their place are returned. split: whether templates come with split
+    float32 products first, see `products`; a library call alone is then not left where these may be faster.
     Raises `LeaveIt` where a library call is the computation, `NotConverted` where no code can be converted completely.
     """
     if not generated.captures:
@@ -66,9 +66,9 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
             made += _converted(generated, generated.rows)
     if generated.templates:
         convert(generated.templates, *(WAYS if split else ()), None)
-    allowed = [one.text for one in made if not one.library or (library == "any" and reason is None)]
+    allowed = [one.texts for one in made if not one.library or (library == "any" and reason is None)]
     if allowed:
-        return list(dict.fromkeys(allowed))
+        return list(dict.fromkeys([*(texts[0] for texts in allowed), *(one for texts in allowed for one in texts)]))
     if reason is not None:
         raise LeaveIt(reason)
     if failures:
@@ -105,10 +105,10 @@ def _converted(generated: Generated, captures: Sequence[Capture], way: Way | Non
 
 @dataclass(frozen=True)
 class _Made:
-    """A converted candidate. restrictions: number of sizes that the host code restricts. library: operators of its
-    library steps."""
+    """A converted candidate. texts: with each config. restrictions: number of sizes that the host code restricts.
+    library: operators of its library steps."""
 
-    text: str
+    texts: list[str]
     restrictions: int
     library: list[str]
 
@@ -153,9 +153,9 @@ def _candidate(
     kernels, tunables = _kernels(host, holes, spelled, _configs(first, timed), way)
     arguments = literal_eval(generated.arguments) if generated.arguments else inputs
     signature = [*arguments, *(name for name in used if name not in inputs)]
-    parts = [_header(generated, host), *kernels, "\n".join(tunables), _main(generated, signature, dense, sizes, host)]
-    text = "\n\n\n".join(part for part in parts if part) + "\n"
-    return _Made(text, sizes.restrictions, host.library)
+    before, after = [_header(generated, host), *kernels], _main(generated, signature, dense, sizes, host)
+    made = ["\n\n\n".join(part for part in (*before, one, after) if part) + "\n" for one in tunables]
+    return _Made(made, sizes.restrictions, host.library)
 
 
 def _dense(name: str, spec: TensorSpec) -> str:
@@ -173,12 +173,12 @@ def _dense(name: str, spec: TensorSpec) -> str:
     return f"{name} = {name}.permute({', '.join(map(str, order))}).contiguous().permute({', '.join(map(str, back))})"
 
 
-def _configs(first: Capture, timed: Capture) -> dict[str, Mapping[str, int]]:
+def _configs(first: Capture, timed: Capture) -> dict[str, Sequence[Mapping[str, int]]]:
     """Configs of the timed case, by kernel; the first's where the kernel of that name has other blocks there."""
-    found: dict[str, Mapping[str, int]] = {}
+    found: dict[str, Sequence[Mapping[str, int]]] = {}
     for name, own in first.configs.items():
-        config = timed.configs.get(name, own)
-        found[name] = config if config.keys() == own.keys() else own
+        listed = timed.configs.get(name, own)
+        found[name] = listed if listed[0].keys() == own[0].keys() else own
     return found
 
 
@@ -203,42 +203,48 @@ def _needed(module: Module, holes: Holes) -> dict[str, tuple[int | float, ...]]:
 
 
 def _kernels(
-    host: Host, holes: Holes, found: Mapping[str, str], configs: Mapping[str, Mapping[str, int]], way: Way | None
-) -> tuple[list[str], list[str]]:
-    """The texts of all functions, and of the tunables. Also writes the launches into the host's lines."""
+    host: Host, holes: Holes, found: Mapping[str, str], configs: Mapping[str, Sequence[Mapping[str, int]]],
+    way: Way | None,
+) -> tuple[list[str], list[str]]:  # fmt: skip
+    """The texts of all functions, and of the tunables for each config: the n-th of every kernel, or its first where it
+    has fewer. Also writes the launches into the host's lines."""
     made: dict[str, tuple[Converted, dict[str, str]]] = {}
     taken: set[str] = set()
     kernels: list[str] = []
-    tunables: list[str] = []
+    tunables: list[list[str]] = [[] for _ in range(max(map(len, configs.values()), default=1))]
     helpers: set[str] = set()
     often = [kernel.name for _, kernel, _ in host.launches]
     for line, kernel, arguments in host.launches:
         if kernel.name not in made:
             count = sum(one.arg.find("_ptr") >= 0 for one in kernel.main.args.args)
             given = [host.text(one) for one in arguments[:count]] if often.count(kernel.name) == 1 else []
-            config = {**(kernel.template.blocks if kernel.template else {}), **configs.get(kernel.name, {})}
-            if kernel.template is not None and way is not None:
-                split, blocks = way(kernel.template)
-                kernel = replace(kernel, main=split_products(kernel.main, split))
-                config |= blocks
-            if kernel.template is not None:
-                config["BLOCK_N"] = min(config["BLOCK_N"], kernel.template.all_columns)
-            converted = convert_kernel(kernel, readable_name(kernel, taken), holes, found, given)
             if kernel.name not in configs:
                 raise NotConverted(f"{kernel.name} has no config")
-            if missing := {*converted.blocks, "num_warps", "num_stages"} - config.keys():
+            fixed, listed, with_sizes = dict[str, int](), configs[kernel.name], False
+            if kernel.template is not None and way is not None:
+                split = way(kernel.template)
+                kernel = replace(kernel, main=split_products(kernel.main, split.precision))
+                fixed, with_sizes = {**split.config}, split.with_sizes
+            if kernel.template is not None:
+                listed = [{**kernel.template.blocks, **one, **fixed} for one in listed]
+                listed = [{**one, "BLOCK_N": min(one["BLOCK_N"], kernel.template.all_columns)} for one in listed]
+            converted = convert_kernel(kernel, readable_name(kernel, taken), holes, found, given, with_sizes)
+            if missing := {*converted.blocks, "num_warps", "num_stages"} - listed[0].keys():
                 raise NotConverted(f"the config of {kernel.name} has no {', '.join(sorted(missing))}")
             suffix = f"_{len(made) + 1}" if len(host.module.kernels) > 1 else ""
             constants = {key: f"{key.upper()}{suffix}" for key in (*converted.blocks, "num_warps", "num_stages")}
-            tunables += [f"# {converted.name}"] * bool(suffix)
-            tunables += [f"{name} = {config[key]}" for key, name in constants.items()]
+            for number, lines in enumerate(tunables):
+                config = listed[number] if number < len(listed) else listed[0]
+                lines += [f"# {converted.name}"] * bool(suffix)
+                lines += [f"{name} = {config[key]}" for key, name in constants.items()]
             made[kernel.name] = converted, constants
             operations = ", ".join(one.rpartition(".")[2].strip("_") for one in kernel.operations)
-            kernels += [*converted.texts[:-1], f"# Fuses: {operations}.\n{converted.texts[-1]}"]
+            said = f"# Fuses: {operations}.{SIZES_ARE_ARGUMENTS * with_sizes}"
+            kernels += [*converted.texts[:-1], f"{said}\n{converted.texts[-1]}"]
             helpers |= converted.helpers
         converted, constants = made[kernel.name]
         host.lines[line] = host.launch(kernel, converted, arguments, constants)
-    return [*texts(helpers), *kernels], tunables
+    return [*texts(helpers), *kernels], ["\n".join(lines) for lines in tunables]
 
 
 def _header(generated: Generated, host: Host) -> str:

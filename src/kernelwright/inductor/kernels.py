@@ -77,10 +77,11 @@ def readable_name(kernel: Kernel, taken: set[str]) -> str:
 
 
 def convert_kernel(
-    kernel: Kernel, name: str, holes: Holes, found: Mapping[str, str], called: Sequence[str]
+    kernel: Kernel, name: str, holes: Holes, found: Mapping[str, str], called: Sequence[str], with_sizes: bool = False
 ) -> Converted:
     """The kernel under a new name. found: expressions of the host's sizes, by hole. called: the arguments that its
-    launch passes for its pointers; the pointers are named after them."""
+    launch passes for its pointers; the pointers are named after them. with_sizes: whether sizes are arguments, not
+    constants of the compiler."""
     main = copy.deepcopy(kernel.main)
     runtime = [one.arg for one in main.args.args if one.annotation is None]
     blocks = tuple(one.arg for one in main.args.args if one.annotation is not None)
@@ -128,7 +129,9 @@ def convert_kernel(
     constexpr = ast.parse("tl.constexpr", mode="eval").body
     main.args.args = [
         *(ast.arg(one) for one in pointers),
-        *(ast.arg(one, constexpr) for one in [*extents, *sizes, *blocks]),
+        *(ast.arg(one, constexpr) for one in extents),
+        *(ast.arg(one, None if with_sizes else constexpr) for one in sizes),
+        *(ast.arg(one, constexpr) for one in blocks),
     ]
     main.name, main.decorator_list = name, []
     main = language.visit(main)

@@ -44,6 +44,11 @@ class Template:
         return self.columns == "N"
 
     @property
+    def depth(self) -> int:
+        """Number of products in an output."""
+        return self.numbers["K" if self.is_product else "DEPTH"]
+
+    @property
     def all_columns(self) -> int:
         """The smallest block that has all columns."""
         return max(LEAST_BLOCK, 1 << (self.numbers[self.columns] - 1).bit_length())

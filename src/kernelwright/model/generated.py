@@ -23,15 +23,15 @@ class Capture(Record, frozen=True, kw_only=True):
     names, tensors: the arguments of its function, in order: forward's tensors, then parameters and buffers by their
     names in the module. outputs: the shapes of its results. is_one_operator: whether forward is a single operator of
     PyTorch, beside views. numbers: the integers of the problem file. configs: by Inductor's name of a kernel, the
-    blocks, num_warps and num_stages that it would try first. splits: reductions in parts, in the order in which
-    Inductor asked.
+    blocks, num_warps and num_stages of each config that Inductor would time, a likely one first. splits: reductions in
+    parts, in the order in which Inductor asked.
     """
 
     text: str
     names: tuple[str, ...]
     tensors: tuple[TensorSpec, ...]
     numbers: dict[str, int]
-    configs: dict[str, dict[str, int]]
+    configs: dict[str, tuple[dict[str, int], ...]]
     outputs: tuple[tuple[int, ...], ...] = ()
     is_one_operator: bool = False
     splits: tuple[Split, ...] = ()

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from kernelwright import codec
 from kernelwright.inductor import NotConverted, can_split, candidate_texts
-from kernelwright.inductor.products import is_exact, is_split
+from kernelwright.inductor.products import has_sizes, is_exact, is_split
 from kernelwright.model import Candidate, Operator, Proposal, Request, Trial
 from kernelwright.propose.builtin import Builtin
 from kernelwright.propose.protocol import Context, Proposer
@@ -70,13 +70,15 @@ class Inductor:
 
 def ordered(texts: Sequence[str], trials: Sequence[Trial]) -> list[str]:
     """The texts in the order in which they are tried. Kernels with exact products are slow: they are left out once a
-    kernel with split products passed, and come first once one failed."""
+    kernel with split products passed. Once one failed they come first, after those whose sizes are arguments."""
     passed = {one.proposal.candidate.source for one in trials if one.proposal.candidate and one.score_us is not None}
     tried = {one.proposal.candidate.source for one in trials if one.proposal.candidate}
     exact, others = filter(is_exact, texts), [one for one in texts if not is_exact(one)]
     if any(is_split(one) and one in passed for one in others):
         return others
-    return [*exact, *others] if any(is_split(one) and one in tried for one in others) else list(texts)
+    if any(is_split(one) and one in tried for one in others):
+        return [*filter(has_sizes, others), *exact, *(one for one in others if not has_sizes(one))]
+    return list(texts)
 
 
 class InductorFirst:

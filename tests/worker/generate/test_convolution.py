@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from evaluated import StartedWorker
-from kernelwright.inductor import NotConverted, candidate_text
+from kernelwright.inductor import NotConverted, candidate_text, candidate_texts
 from kernelwright.model import Candidate, Generated, Status
 
 PROBLEM = """
@@ -73,6 +74,20 @@ def test_a_convolution_is_computed_as_a_product(shared_worker: StartedWorker, tm
     source = candidate_text(generated(shared_worker, tmp_path / "layers.py", layers, sizes), "none")
     assert source.count("tl.dot(") == layers.count("nn.")
     result = shared_worker().evaluate(Candidate(source=source), "verify")
+    small = {case.case: case.status for case in result.results if case.case in ("small", "odd")}
+    assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
+
+
+def test_a_second_kernel_has_sizes_as_arguments(shared_worker: StartedWorker, tmp_path: Path) -> None:
+    """A compiler's fault that depends on a constant size is not in it."""
+    layers, sizes = LAYERS["three sides"]
+    constant, plain, _ = candidate_texts(generated(shared_worker, tmp_path / "layers.py", layers, sizes), "none", True)
+    for source, annotation in ((constant, ": tl.constexpr"), (plain, "")):
+        [launched] = re.findall(r"def convolution_relu_tiles\((.*?)\):", source, re.DOTALL)
+        assert f" side{annotation}, " in launched
+        assert "BLOCK_M: tl.constexpr" in launched
+    exact = plain.replace("input_precision='tf32x3'", "input_precision='ieee'")
+    result = shared_worker().evaluate(Candidate(source=exact), "verify")
     small = {case.case: case.status for case in result.results if case.case in ("small", "odd")}
     assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
 

@@ -114,7 +114,7 @@ def test_a_long_row_in_one_piece_has_many_threads(shared_worker: StartedWorker, 
     )
     shared_worker().load(str(file))
     found = shared_worker().generate()
-    assert [one["num_warps"] for one in found.rows[0].configs.values()] == [32]
+    assert {one["num_warps"] for listed in found.rows[0].configs.values() for one in listed} == {32}
 
 
 def test_a_product_alone_is_left_to_the_library(shared_worker: StartedWorker, folder: Path) -> None:
@@ -136,6 +136,46 @@ def test_a_product_with_more_is_a_template_where_no_library_call_is_allowed(
     result = worker.evaluate(Candidate(source=source), "verify")
     small = {case.case: case.status for case in result.results if case.case in ("small", "odd")}
     assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
+
+
+PRODUCT = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x, y):
+        return torch.relu(x @ y)
+
+def get_inputs(rows={rows}, inner=256, columns=4096):
+    return [torch.randn(rows, inner, dtype=torch.{dtype}), torch.randn({second}, dtype=torch.{dtype}){turned}]
+
+def get_init_inputs():
+    return []
+
+CASES = [dict(name="large"), dict(name="small", small=True, rows=3, inner=5, columns=7),
+         dict(name="odd", small=True, held_out=True, rows=2, inner=6, columns=11)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "dtype", "turned", "copies"),
+    [(2048, "float32", "", 1), (2048, "float32", ".T", 0), (64, "float32", "", 0), (2048, "float16", "", 0)],
+    ids=["rows are contiguous", "columns are contiguous", "few rows", "half precision"],
+)
+def test_the_second_factor_is_copied_where_tensor_cores_read_its_columns(
+    shared_worker: StartedWorker, tmp_path: Path, rows: int, dtype: str, turned: str, copies: int
+) -> None:
+    file = tmp_path / "product.py"
+    second = "columns, inner" if turned else "inner, columns"
+    file.write_text(PRODUCT.format(rows=rows, dtype=dtype, turned=turned, second=second))
+    worker = shared_worker()
+    worker.load(str(file), library="none")
+    source = candidate_text(worker.generate(), "none")
+    assert source.count("torch.empty_strided((inner, columns), (1, inner), dtype=") == copies
+    assert source.count("@triton.jit\ndef mm") == 1 + copies, "the copy is a kernel of its own"
+    if copies:
+        result = worker.evaluate(Candidate(source=source), "verify")
+        small = {case.case: case.status for case in result.results if case.case in ("small", "odd")}
+        assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
 
 
 FAULTY = """

@@ -28,6 +28,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import tree_leaves
 
 from kernelwright.model import Capture, Case, Split, TensorSpec
+from kernelwright.worker.generate import templates
 from kernelwright.worker.generate.activations import ACTIVATIONS
 from kernelwright.worker.generate.depthwise import DEPTHWISE
 from kernelwright.worker.generate.pools import POOLS
@@ -60,13 +61,14 @@ class _Generated(BaseException):
 
 
 class Choices:
-    """Choices of Inductor that depend on the size and change the structure of its text: whether it splits a reduction
-    into parts, and whether offsets have 32 bits. The choices for the first size are used for all other sizes, so that
-    all texts have the structure of the first. The number of parts varies, see `parts_of`."""
+    """Choices that depend on the size and change the structure of the text: whether Inductor splits a reduction into
+    parts, whether offsets have 32 bits, and whether a factor is copied. The choices for the first size are used for all
+    other sizes, so that all texts have the structure of the first. The number of parts varies, see `parts_of`."""
 
     def __init__(self) -> None:
         self._splits = _Splits()
-        self._kept = [self._splits, _Kept(SIMDScheduling, "can_use_32bit_indexing")]
+        wide, copied = _Kept(SIMDScheduling, "can_use_32bit_indexing"), _Kept(templates, "is_worth_a_copy")
+        self._kept = [self._splits, wide, copied]
 
     def restart(self) -> None:
         """Forget all choices: a new series of sizes begins, and its first size chooses."""
@@ -84,7 +86,7 @@ class Choices:
 
 
 class _Kept:
-    """A replacement for a function of Inductor: its n-th call for any size returns the result of the n-th call for the
+    """A replacement for a function: its n-th call for any size returns the result of the n-th call for the
     first size. It stays in place until the process ends."""
 
     def __init__(self, holder: Any, name: str) -> None:
@@ -190,7 +192,7 @@ def capture(problem: LoadedProblem, case: Case, dtype: str | None) -> Capture:
             for t in tensors.values()
         ),
         numbers=problem.numbers(case),
-        configs=likely_configs(text),
+        configs=listed_configs(text),
         outputs=shapes,
         is_one_operator=len(called) == 1,
     )
@@ -212,10 +214,10 @@ def _called(instance: Instance, held: dict[str, Tensor]) -> Any:
         return torch.func.functional_call(instance.module, held, tuple(args), named)
 
 
-def likely_configs(text: str) -> dict[str, dict[str, int]]:
-    """By kernel name: blocks, num_warps and num_stages of one config from the list that Inductor would autotune: the
-    middle one by XBLOCK."""
-    found: dict[str, dict[str, int]] = {}
+def listed_configs(text: str) -> dict[str, tuple[dict[str, int], ...]]:
+    """By kernel name: blocks, num_warps and num_stages of the configs that Inductor would time, first the middle one by
+    XBLOCK."""
+    found: dict[str, tuple[dict[str, int], ...]] = {}
     for node in ast.walk(ast.parse(text)):
         match node:
             case ast.Call(
@@ -223,9 +225,11 @@ def likely_configs(text: str) -> dict[str, dict[str, int]]:
                 args=[ast.Constant(value=str(name)), ast.Constant(value=str(source)), *_],
             ):
                 if (listed := sorted(_configs(name, source), key=_along_x)) != []:
-                    config = listed[len(listed) // 2]
-                    warps = max(config.num_warps, min(MOST_WARPS, _in_one_piece(source) // IN_WARP))
-                    found[name] = {**config.kwargs, "num_warps": warps, "num_stages": config.num_stages}
+                    likely, least = listed.pop(len(listed) // 2), min(MOST_WARPS, _in_one_piece(source) // IN_WARP)
+                    found[name] = tuple(
+                        {**one.kwargs, "num_warps": max(one.num_warps, least), "num_stages": one.num_stages}
+                        for one in (likely, *listed)
+                    )
     return found
 
 
