@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Literal
 
 import msgspec
@@ -45,18 +46,57 @@ def dots(texts: list[str]) -> list[str]:
 
 def test_float32_products_are_split_on_tensor_cores() -> None:
     texts = candidate_texts(templates(), "finish", split=True)
-    assert dots(texts) == [
+    assert dots(texts[:1]) == [
+        "part = tl.dot(a_low, b, input_precision='tf32')",
+        "part = tl.dot(a_high, b_low, part, input_precision='tf32')",
+        "acc += tl.dot(a_high, b, part, input_precision='tf32')",
+    ]
+    assert dots(texts[1:]) == [
         "acc += tl.dot(a, b, input_precision='tf32x3', out_dtype=tl.float32)",
-        "acc += tl.dot(a, b, input_precision='bf16x6', out_dtype=tl.float32)",
         "acc += tl.dot(a, b, allow_tf32=False, out_dtype=tl.float32)",
     ]
     assert dots(candidate_texts(templates(), "finish")) == [
         "acc += tl.dot(a, b, allow_tf32=False, out_dtype=tl.float32)"
     ]
     assert [default_config(text) for text in texts[:2]] == [
+        {
+            "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 8, "NUM_WARPS": 4, "NUM_STAGES": 3,
+            "split_map.num_warps": 4, "split_map.num_stages": 3,
+        },
         {"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 8, "NUM_WARPS": 4, "NUM_STAGES": 3},
-        {"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 8, "NUM_WARPS": 8, "NUM_STAGES": 3},
-    ], "no block is wider than the 64 columns"
+    ], "no block is wider than the 64 columns"  # fmt: skip
+
+
+def test_the_second_factor_is_split_before_the_product() -> None:
+    text = candidate_texts(templates(), "finish", split=True)[0]
+    host = " ".join(text.partition("def kernel_function")[2].split())
+    assert "x_parts = torch.empty((2, rows * dim), dtype=torch.float32, device=x.device)" in host
+    assert "split_map[(triton.cdiv(rows * dim, 1024),)](x, x_parts, rows * dim, WIDTH=1024)" in host
+    assert re.search(r"mm_relu_tiles\[.*?\]\( x, x_parts, out, ", host)
+    assert "if max(2 * rows * dim, rows * rows) >= 2**31:" in host
+    low = re.search(r"b_low = tl\.load\((.*?), mask=(.*?), other=0\.0,? ?\)", " ".join(text.split()))
+    assert low is not None
+    assert low[1].endswith("+ rows * dim")
+    assert f"b = tl.load({low[1].removesuffix(' + rows * dim')}, mask={low[2]}, other=0.0)" in text
+    assert text.index("def high_and_low(") < text.index("def split_map(") < text.index("def mm_relu_tiles(")
+
+
+def test_a_factor_that_is_computed_while_it_is_loaded_is_not_split_before() -> None:
+    texts = candidate_texts(
+        templates(change=lambda text: text.replace("b = tl.load(", "b = 2 * tl.load(")), "finish", True
+    )
+    assert ["split_map" in text for text in texts] == [False, False, False]
+    assert ["tf32x3" in text for text in texts] == [True, True, False]
+
+
+@pytest.mark.parametrize(("offset", "is_split"), [(0, True), (7, False)])
+def test_a_factor_that_begins_inside_its_tensor_is_not_split(offset: int, is_split: bool) -> None:
+    """Parts are made of all elements of a tensor."""
+    view = f"reinterpret_tensor(arg0_1, ({{rows}}, {{width}}), ({{width}}, 1), {offset})"
+    found = templates(change=lambda text: text.replace(".run(arg0_1, arg0_1,", f".run(arg0_1, {view},"))
+    first = candidate_texts(found, "finish", split=True)[0]
+    assert ("split_map[(triton.cdiv(rows * dim, 1024),)](x, x_parts," in first) == is_split
+    assert ("tf32x3" in first) != is_split
 
 
 @pytest.mark.parametrize(
@@ -133,7 +173,7 @@ def test_convolutions_begin_with_tiles_of_their_channels(
     template = Template(main, {}, ("BATCH", "ROWS_W"), "GROUP_OUT_C", {"GROUP_OUT_C": columns, "DEPTH": depth})
     found = [way(template) for way in WAYS]
     assert [tuple(one.config[block] for block in ("BLOCK_M", "BLOCK_N", "BLOCK_K")) for one in found] == tiles
-    assert [one.precision for one in found] == ["tf32x3", "tf32x3"]
+    assert [one.precision for one in found] == ["parts", "tf32x3"]
     assert [one.with_sizes for one in found] == [False, True], "a compiler's fault in the first is none of the second"
 
 

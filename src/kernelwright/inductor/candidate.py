@@ -16,6 +16,8 @@ from kernelwright.inductor.host import Host
 from kernelwright.inductor.kernels import Converted, convert_kernel, readable_name
 from kernelwright.inductor.left import is_bound_by_products, reason_to_leave
 from kernelwright.inductor.offsets import guard
+from kernelwright.inductor.parts import ELEMENTS
+from kernelwright.inductor.parts import TEXTS as PARTS_TEXTS
 from kernelwright.inductor.products import SIZES_ARE_ARGUMENTS, WAYS, Way, is_splittable, split_products
 from kernelwright.inductor.reading import Module, read_module
 from kernelwright.inductor.sizes import Sizes
@@ -208,7 +210,7 @@ def _kernels(
 ) -> tuple[list[str], list[str]]:  # fmt: skip
     """The texts of all functions, and of the tunables for each config: the n-th of every kernel, or its first where it
     has fewer. Also writes the launches into the host's lines."""
-    made: dict[str, tuple[Converted, dict[str, str]]] = {}
+    made: dict[str, tuple[Converted, dict[str, str], int | None]] = {}
     taken: set[str] = set()
     kernels: list[str] = []
     tunables: list[list[str]] = [[] for _ in range(max(map(len, configs.values()), default=1))]
@@ -220,14 +222,18 @@ def _kernels(
             given = [host.text(one) for one in arguments[:count]] if often.count(kernel.name) == 1 else []
             if kernel.name not in configs:
                 raise NotConverted(f"{kernel.name} has no config")
-            fixed, listed, with_sizes = dict[str, int](), configs[kernel.name], False
-            if kernel.template is not None and way is not None:
-                split = way(kernel.template)
-                kernel = replace(kernel, main=split_products(kernel.main, split.precision))
-                fixed, with_sizes = {**split.config}, split.with_sizes
-            if kernel.template is not None:
-                listed = [{**kernel.template.blocks, **one, **fixed} for one in listed]
-                listed = [{**one, "BLOCK_N": min(one["BLOCK_N"], kernel.template.all_columns)} for one in listed]
+            listed, with_sizes, factor = configs[kernel.name], False, None
+            if (template := kernel.template) is not None:
+                split = None if way is None else way(template)
+                if split is not None:
+                    main, factor = split_products(kernel.main, split.precision)
+                    if factor is not None and host.tensor_of(arguments[factor]) is None:
+                        main, factor = split_products(kernel.main, "tf32x3")
+                    kernel, with_sizes = replace(kernel, main=main), split.with_sizes
+                listed = [{**template.blocks, **one, **(split.config if split else {})} for one in listed]
+                listed = [{**one, "BLOCK_N": min(one["BLOCK_N"], template.all_columns)} for one in listed]
+            if factor is not None:
+                found = {**found, ELEMENTS: host.elements_of(arguments[factor]).text()}
             converted = convert_kernel(kernel, readable_name(kernel, taken), holes, found, given, with_sizes)
             if missing := {*converted.blocks, "num_warps", "num_stages"} - listed[0].keys():
                 raise NotConverted(f"the config of {kernel.name} has no {', '.join(sorted(missing))}")
@@ -237,14 +243,19 @@ def _kernels(
                 config = listed[number] if number < len(listed) else listed[0]
                 lines += [f"# {converted.name}"] * bool(suffix)
                 lines += [f"{name} = {config[key]}" for key, name in constants.items()]
-            made[kernel.name] = converted, constants
+            made[kernel.name] = converted, constants, factor
             operations = ", ".join(one.rpartition(".")[2].strip("_") for one in kernel.operations)
             said = f"# Fuses: {operations}.{SIZES_ARE_ARGUMENTS * with_sizes}"
             kernels += [*converted.texts[:-1], f"{said}\n{converted.texts[-1]}"]
             helpers |= converted.helpers
-        converted, constants = made[kernel.name]
-        host.lines[line] = host.launch(kernel, converted, arguments, constants)
-    return [*texts(helpers), *kernels], ["\n".join(lines) for lines in tunables]
+        converted, constants, factor = made[kernel.name]
+        before: list[str] = []
+        if factor is not None:
+            name, before = host.parts_of(arguments[factor])
+            arguments = [*arguments[:factor], name, *arguments[factor + 1 :]]
+        host.lines[line] = "\n    ".join([*before, host.launch(kernel, converted, arguments, constants)])
+    splits = PARTS_TEXTS if any(factor is not None for _, _, factor in made.values()) else ()
+    return [*texts(helpers), *splits, *kernels], ["\n".join(lines) for lines in tunables]
 
 
 def _header(generated: Generated, host: Host) -> str:

@@ -13,6 +13,7 @@ from kernelwright.inductor.faults import NotConverted
 from kernelwright.inductor.kernels import Converted
 from kernelwright.inductor.left import operator_of
 from kernelwright.inductor.offsets import Reach, product
+from kernelwright.inductor.parts import host_lines
 from kernelwright.inductor.reading import Kernel, Module
 from kernelwright.inductor.writing import called
 
@@ -70,7 +71,7 @@ class Host:
                     self.lines.append(f"{self.renamed.get(target, target)} = {self._empty(shape, stride, dtype)}")
                 case ast.Assign(targets=[ast.Name(id=target)], value=value) if (said := self._view(value)) is not None:
                     self.renamed[target] = said
-                    self.elements.setdefault(target, self._elements_of(value))
+                    self.elements.setdefault(target, self.elements_of(value))
                 case ast.Expr(
                     value=ast.Call(func=ast.Attribute(value=ast.Name(id=kernel), attr="run"), args=arguments)
                 ) if kernel in self.module.kernels:
@@ -103,12 +104,29 @@ class Host:
     def _product(self, shape: ast.expr) -> Reach:
         return product(self.text(one) for one in _elements(shape))
 
-    def _elements_of(self, tensor: ast.expr) -> Reach:
+    def elements_of(self, tensor: ast.expr) -> Reach:
         """The number of elements of the tensor that this is the name or a view of."""
         for one in ast.walk(tensor):
             if isinstance(one, ast.Name) and one.id in self.elements:
                 return self.elements[one.id]
         raise NotConverted(f"the size of {ast.unparse(tensor)[:120]} is not known")
+
+    def tensor_of(self, view: ast.expr) -> str | None:
+        """The tensor that a view begins with; None where it begins inside."""
+        match ast.parse(self._argument(view), mode="eval").body:
+            case ast.Name(id=tensor):
+                return tensor
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=tensor), attr="as_strided"), args=[_, _]):
+                return tensor
+        return None
+
+    def parts_of(self, factor: ast.expr) -> tuple[ast.Name, list[str]]:
+        """A tensor for the parts of a product's factor, which has a `tensor_of`, and the lines that make it, see
+        `parts`."""
+        tensor, elements = self.tensor_of(factor), self.elements_of(factor).text()
+        name = f"{tensor}_parts"
+        self.elements[name] = product(["2", elements])
+        return ast.Name(name, ast.Load()), host_lines(str(tensor), name, elements, self.device)
 
     def _view(self, node: ast.expr) -> str | None:
         """An expression for another name or view of a tensor; None for anything else."""
@@ -167,7 +185,7 @@ class Host:
             raise NotConverted(f"{kernel.name} is launched with other arguments than it has")
         extents = dict(zip(made.extents, given[len(made.pointers) :], strict=True))
         if not kernel.is_wide:
-            self.reached += [product(extents.values()), *map(self._elements_of, arguments[: len(made.pointers)])]
+            self.reached += [product(extents.values()), *map(self.elements_of, arguments[: len(made.pointers)])]
         block = {**constants, **{name: str(value) for name, value in made.widths.items()}}
         sides = [self.text(_Renamed(block, {}).visit(copy.deepcopy(one))) for one in kernel.grid] or [
             f"triton.cdiv({extents[f'{axis}numel']}, {block[f'{axis.upper()}BLOCK']})"

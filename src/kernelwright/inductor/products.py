@@ -11,20 +11,26 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from kernelwright.inductor.faults import NotConverted
+from kernelwright.inductor.parts import with_parts
 from kernelwright.inductor.templates import Template
 from kernelwright.model import Environment, Generated
 
 
 class Split(NamedTuple):
-    """precision: an `input_precision` of `tl.dot`. config: for it. with_sizes: whether sizes are arguments of the
-    kernel, see `second_way`."""
+    """precision: an `input_precision` of `tl.dot`, or PARTS. config: for it. with_sizes: whether sizes are arguments of
+    the kernel, see `second_way`."""
 
     precision: str
     config: Mapping[str, int]
     with_sizes: bool = False
+
+
+PARTS = "parts"
+"""The second factor is split before the kernel begins, see `parts`."""
 
 
 CONFIG = {"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 32, "num_warps": 4, "num_stages": 3}
@@ -38,25 +44,25 @@ itself. On an H200, 96 channels with windows of 3 x 11 x 11 took 3.3 ms in place
 
 
 def first_way(template: Template) -> Split:
-    """tf32x3. For convolutions on an H100, tiles of 128 channels were faster where there are as many."""
+    """PARTS. For convolutions on an H100, tiles of 128 channels were faster where there are as many."""
     if template.is_product:
-        return Split("tf32x3", CONFIG)
+        return Split(PARTS, {**CONFIG, "BLOCK_M": 64, "BLOCK_N": 128})
     has_many = template.all_columns >= 128
     if template.depth % 16:
-        return Split("tf32x3", {**SHORT_STEPS, "BLOCK_N": 128, "num_warps": 8} if has_many else SHORT_STEPS)
+        return Split(PARTS, {**SHORT_STEPS, "BLOCK_N": 128, "num_warps": 8} if has_many else SHORT_STEPS)
     rows, columns = (64, 128) if has_many else (128, 64)
-    return Split("tf32x3", {**CONFIG, "BLOCK_M": rows, "BLOCK_N": columns})
+    return Split(PARTS, {**CONFIG, "BLOCK_M": rows, "BLOCK_N": columns})
 
 
 def second_way(template: Template) -> Split:
-    """bf16x6, with the fastest config of ten. Of twelve convolutions (H100) none was fastest with it: these get smaller
-    tiles, which were faster where much follows the product (two activations: 5.5 ms, 7.2 with 128 rows).
+    """tf32x3. Convolutions get smaller tiles, which were faster where much follows the product (two activations on an
+    H100: 5.5 ms, 7.2 with 128 rows).
 
     Their sizes are arguments, because of a fault of the compiler (Triton 3.6): with sizes as constants, three
     convolutions with windows of 3 were wrong on an H200 where an output had three places along a side, and with
     arguments right. Times differed by -14 to +20 %."""
     if template.is_product:
-        return Split("bf16x6", {**CONFIG, "BLOCK_N": 128, "num_warps": 8})
+        return Split("tf32x3", CONFIG)
     small = SHORT_STEPS if template.depth % 16 else {**CONFIG, "BLOCK_M": 64, "BLOCK_N": 64}
     return Split("tf32x3", small, with_sizes=True)
 
@@ -103,13 +109,18 @@ def is_exact(source: str) -> bool:
     return "tl.dot(" in source and not is_split(source)
 
 
-def split_products(main: ast.FunctionDef, split: str) -> ast.FunctionDef:
-    """A copy of a template's kernel whose exact products have this `input_precision`. Raises `NotConverted` where it
-    has none."""
+def split_products(main: ast.FunctionDef, split: str) -> tuple[ast.FunctionDef, int | None]:
+    """A copy of a template's kernel whose exact products have this `input_precision`. For PARTS also the place of the
+    split factor among its arguments; tf32x3 where the kernel does not load that factor as it is. Raises `NotConverted`
+    where it has no exact product."""
+    if split == PARTS:
+        with suppress(NotConverted):
+            return with_parts(main)
+        split = "tf32x3"
     made = copy.deepcopy(main)
     found = [one for one in ast.walk(made) if isinstance(one, ast.keyword) and one.arg == "allow_tf32"]
     if not found or any(ast.unparse(one.value) != "False" for one in found):
         raise NotConverted(f"{main.name} has no product in full precision")
     for one in found:
         one.arg, one.value = "input_precision", ast.Constant(split)
-    return made
+    return made, None
