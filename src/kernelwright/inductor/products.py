@@ -67,9 +67,14 @@ def second_way(template: Template) -> Split:
     return Split("tf32x3", small, with_sizes=True)
 
 
+def third_way(template: Template) -> Split:
+    """The first way. Convolutions have sizes as arguments, for those whose first kernel the compiler breaks."""
+    return first_way(template)._replace(with_sizes=not template.is_product)
+
+
 Way = Callable[[Template], Split]
 
-WAYS: tuple[Way, ...] = (first_way, second_way)
+WAYS: tuple[Way, ...] = (first_way, second_way, third_way)
 """The ways to split a template's products that are tried first."""
 
 

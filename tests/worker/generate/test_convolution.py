@@ -81,8 +81,11 @@ def test_a_convolution_is_computed_as_a_product(shared_worker: StartedWorker, tm
 def test_a_second_kernel_has_sizes_as_arguments(shared_worker: StartedWorker, tmp_path: Path) -> None:
     """A compiler's fault that depends on a constant size is not in it."""
     layers, sizes = LAYERS["three sides"]
-    constant, plain, _ = candidate_texts(generated(shared_worker, tmp_path / "layers.py", layers, sizes), "none", True)
-    for source, annotation in ((constant, ": tl.constexpr"), (plain, "")):
+    constant, plain, again, _ = candidate_texts(
+        generated(shared_worker, tmp_path / "layers.py", layers, sizes), "none", True
+    )
+    assert "split_map[" in again
+    for source, annotation in ((constant, ": tl.constexpr"), (plain, ""), (again, "")):
         [launched] = re.findall(r"def convolution_relu_tiles\((.*?)\):", source, re.DOTALL)
         assert f" side{annotation}, " in launched
         assert "BLOCK_M: tl.constexpr" in launched
