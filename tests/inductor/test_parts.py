@@ -20,7 +20,7 @@ x = torch.cat([torch.randn(1000) * 2.0 ** torch.randint(-60, 60, (1000,)), torch
 ends = torch.tensor([float("inf"), float("-inf"), float("nan")])
 values = torch.cat([x, ends])
 parts = torch.empty((2, len(values)))
-split_map[(triton.cdiv(len(values), 256),)](values, parts, len(values), WIDTH=256)
+split_factor[(triton.cdiv(len(values), 256),)](values, parts, len(values), WIDTH=256)
 high, low = parts[:, : len(x)].double()
 print(json.dumps({{
     "error": float(((high + low - x.double()).abs() / x.double().abs().clamp(min=1e-300)).max()),

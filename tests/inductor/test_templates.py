@@ -61,7 +61,7 @@ def test_float32_products_are_split_on_tensor_cores() -> None:
     assert [default_config(text) for text in texts[:2]] == [
         {
             "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 8, "NUM_WARPS": 4, "NUM_STAGES": 3,
-            "split_map.num_warps": 4, "split_map.num_stages": 3,
+            "split_factor.num_warps": 4, "split_factor.num_stages": 3,
         },
         {"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 8, "NUM_WARPS": 4, "NUM_STAGES": 3},
     ], "no block is wider than the 64 columns"  # fmt: skip
@@ -71,21 +71,21 @@ def test_the_second_factor_is_split_before_the_product() -> None:
     text = candidate_texts(templates(), "finish", split=True)[0]
     host = " ".join(text.partition("def kernel_function")[2].split())
     assert "x_parts = torch.empty((2, rows * dim), dtype=torch.float32, device=x.device)" in host
-    assert "split_map[(triton.cdiv(rows * dim, 1024),)](x, x_parts, rows * dim, WIDTH=1024)" in host
+    assert "split_factor[(triton.cdiv(rows * dim, 1024),)](x, x_parts, rows * dim, WIDTH=1024)" in host
     assert re.search(r"mm_relu_tiles\[.*?\]\( x, x_parts, out, ", host)
     assert "if max(2 * rows * dim, rows * rows) >= 2**31:" in host
     low = re.search(r"b_low = tl\.load\((.*?), mask=(.*?), other=0\.0,? ?\)", " ".join(text.split()))
     assert low is not None
     assert low[1].endswith("+ rows * dim")
     assert f"b = tl.load({low[1].removesuffix(' + rows * dim')}, mask={low[2]}, other=0.0)" in text
-    assert text.index("def high_and_low(") < text.index("def split_map(") < text.index("def mm_relu_tiles(")
+    assert text.index("def high_and_low(") < text.index("def split_factor(") < text.index("def mm_relu_tiles(")
 
 
 def test_a_factor_that_is_computed_while_it_is_loaded_is_not_split_before() -> None:
     texts = candidate_texts(
         templates(change=lambda text: text.replace("b = tl.load(", "b = 2 * tl.load(")), "finish", True
     )
-    assert ["split_map" in text for text in texts] == [False, False, False]
+    assert ["split_factor" in text for text in texts] == [False, False, False]
     assert ["tf32x3" in text for text in texts] == [True, True, False]
 
 
@@ -95,7 +95,7 @@ def test_a_factor_that_begins_inside_its_tensor_is_not_split(offset: int, is_spl
     view = f"reinterpret_tensor(arg0_1, ({{rows}}, {{width}}), ({{width}}, 1), {offset})"
     found = templates(change=lambda text: text.replace(".run(arg0_1, arg0_1,", f".run(arg0_1, {view},"))
     first = candidate_texts(found, "finish", split=True)[0]
-    assert ("split_map[(triton.cdiv(rows * dim, 1024),)](x, x_parts," in first) == is_split
+    assert ("split_factor[(triton.cdiv(rows * dim, 1024),)](x, x_parts," in first) == is_split
     assert ("tf32x3" in first) != is_split
 
 

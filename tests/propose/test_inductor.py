@@ -89,19 +89,21 @@ def ways(*evaluations: Evaluation, operator: Operator) -> list[str]:
         assert proposal.candidate is not None, proposal.error
         trials.append(Trial(request=request, proposal=proposal, evaluation=[*evaluations, passed(1.0)][number]))
     sources = [one.proposal.candidate.source for one in trials if one.proposal.candidate]
-    return [next(way for way in ("split_map", "tf32x3", "allow_tf32=False") if way in source) for source in sources]
+    return [next(way for way in ("split_factor", "tf32x3", "allow_tf32=False") if way in source) for source in sources]
 
 
 @pytest.mark.parametrize("operator", [Operator.SEED, Operator.REPAIR])
 def test_an_exact_product_follows_where_the_judge_refuses_a_split_one(operator: Operator) -> None:
     wrong = Evaluation(status=Status.WRONG)
-    assert ways(wrong, operator=operator) == ["split_map", "allow_tf32=False"]
-    assert ways(wrong, passed(100.0), operator=operator)[:2] == ["split_map", "allow_tf32=False"]
+    assert ways(wrong, operator=operator) == ["split_factor", "allow_tf32=False"]
+    assert ways(wrong, passed(100.0), operator=operator)[:2] == ["split_factor", "allow_tf32=False"]
 
 
 def test_exact_products_are_left_out_where_split_ones_are_right() -> None:
     wrong = Evaluation(status=Status.WRONG)
-    assert ways(passed(100.0), passed(90.0), operator=Operator.SEED) == ["split_map", "tf32x3", "split_map"], "tuned"
+    assert ways(passed(100.0), passed(90.0), operator=Operator.SEED) == ["split_factor", "tf32x3", "split_factor"], (
+        "tuned"
+    )
     assert (
         ordered(
             candidate_texts(of_product(1024), "finish", split=True), [first_on_gpu(passed(100.0)), first_on_gpu(wrong)]

@@ -6,19 +6,16 @@ import ast
 from ast import literal_eval
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from kernelwright.inductor.compare import Holes, compared, structure
 from kernelwright.inductor.faults import LeaveIt, NotConverted
-from kernelwright.inductor.functions import texts
 from kernelwright.inductor.host import Host
-from kernelwright.inductor.kernels import Converted, convert_kernel, readable_name
+from kernelwright.inductor.launches import Kernels
 from kernelwright.inductor.left import is_bound_by_products, reason_to_leave
 from kernelwright.inductor.offsets import guard
-from kernelwright.inductor.parts import ELEMENTS
-from kernelwright.inductor.parts import TEXTS as PARTS_TEXTS
-from kernelwright.inductor.products import SIZES_ARE_ARGUMENTS, WAYS, Way, is_splittable, split_products
+from kernelwright.inductor.products import WAYS, Way, is_splittable
 from kernelwright.inductor.reading import Module, read_module
 from kernelwright.inductor.sizes import Sizes
 from kernelwright.model import Capture, Generated, LibraryMode, TensorSpec
@@ -152,11 +149,11 @@ def _candidate(
     host = Host(module, holes, found, renamed, dimensions, dtypes, device, len(captures), returns)
     host.convert(module.steps)
     spelled = {hole: sizes.spelled(text) for hole, text in found.items()}
-    kernels, tunables = _kernels(host, holes, spelled, _configs(first, timed), way)
+    kernels = Kernels(host, holes, spelled, _configs(first, timed), way)
     arguments = literal_eval(generated.arguments) if generated.arguments else inputs
     signature = [*arguments, *(name for name in used if name not in inputs)]
-    before, after = [_header(generated, host), *kernels], _main(generated, signature, dense, sizes, host)
-    made = ["\n\n\n".join(part for part in (*before, one, after) if part) + "\n" for one in tunables]
+    before, after = [_header(generated, host), *kernels.functions], _main(generated, signature, dense, sizes, host)
+    made = ["\n\n\n".join(part for part in (*before, one, after) if part) + "\n" for one in kernels.tunables]
     return _Made(made, sizes.restrictions, host.library)
 
 
@@ -202,60 +199,6 @@ def _needed(module: Module, holes: Holes) -> dict[str, tuple[int | float, ...]]:
         nodes += [*kernel.grid, *(one for one in kernel.main.body if not isinstance(one, ast.AnnAssign))]
     used = {one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)}
     return {name: values for name, values in holes.values.items() if name in used}
-
-
-def _kernels(
-    host: Host, holes: Holes, found: Mapping[str, str], configs: Mapping[str, Sequence[Mapping[str, int]]],
-    way: Way | None,
-) -> tuple[list[str], list[str]]:  # fmt: skip
-    """The texts of all functions, and of the tunables for each config: the n-th of every kernel, or its first where it
-    has fewer. Also writes the launches into the host's lines."""
-    made: dict[str, tuple[Converted, dict[str, str], int | None]] = {}
-    taken: set[str] = set()
-    kernels: list[str] = []
-    tunables: list[list[str]] = [[] for _ in range(max(map(len, configs.values()), default=1))]
-    helpers: set[str] = set()
-    often = [kernel.name for _, kernel, _ in host.launches]
-    for line, kernel, arguments in host.launches:
-        if kernel.name not in made:
-            count = sum(one.arg.find("_ptr") >= 0 for one in kernel.main.args.args)
-            given = [host.text(one) for one in arguments[:count]] if often.count(kernel.name) == 1 else []
-            if kernel.name not in configs:
-                raise NotConverted(f"{kernel.name} has no config")
-            listed, with_sizes, factor = configs[kernel.name], False, None
-            if (template := kernel.template) is not None:
-                split = None if way is None else way(template)
-                if split is not None:
-                    main, factor = split_products(kernel.main, split.precision)
-                    if factor is not None and host.tensor_of(arguments[factor]) is None:
-                        main, factor = split_products(kernel.main, "tf32x3")
-                    kernel, with_sizes = replace(kernel, main=main), split.with_sizes
-                listed = [{**template.blocks, **one, **(split.config if split else {})} for one in listed]
-                listed = [{**one, "BLOCK_N": min(one["BLOCK_N"], template.all_columns)} for one in listed]
-            if factor is not None:
-                found = {**found, ELEMENTS: host.elements_of(arguments[factor]).text()}
-            converted = convert_kernel(kernel, readable_name(kernel, taken), holes, found, given, with_sizes)
-            if missing := {*converted.blocks, "num_warps", "num_stages"} - listed[0].keys():
-                raise NotConverted(f"the config of {kernel.name} has no {', '.join(sorted(missing))}")
-            suffix = f"_{len(made) + 1}" if len(host.module.kernels) > 1 else ""
-            constants = {key: f"{key.upper()}{suffix}" for key in (*converted.blocks, "num_warps", "num_stages")}
-            for number, lines in enumerate(tunables):
-                config = listed[number] if number < len(listed) else listed[0]
-                lines += [f"# {converted.name}"] * bool(suffix)
-                lines += [f"{name} = {config[key]}" for key, name in constants.items()]
-            made[kernel.name] = converted, constants, factor
-            operations = ", ".join(one.rpartition(".")[2].strip("_") for one in kernel.operations)
-            said = f"# Fuses: {operations}.{SIZES_ARE_ARGUMENTS * with_sizes}"
-            kernels += [*converted.texts[:-1], f"{said}\n{converted.texts[-1]}"]
-            helpers |= converted.helpers
-        converted, constants, factor = made[kernel.name]
-        before: list[str] = []
-        if factor is not None:
-            name, before = host.parts_of(arguments[factor])
-            arguments = [*arguments[:factor], name, *arguments[factor + 1 :]]
-        host.lines[line] = "\n    ".join([*before, host.launch(kernel, converted, arguments, constants)])
-    splits = PARTS_TEXTS if any(factor is not None for _, _, factor in made.values()) else ()
-    return [*texts(helpers), *splits, *kernels], ["\n".join(lines) for lines in tunables]
 
 
 def _header(generated: Generated, host: Host) -> str:

@@ -31,7 +31,7 @@ def high_and_low(x):
     return tl.where(is_finite, high, x), tl.where(is_finite, low.to(tl.float32, bitcast=True), 0.0)""",
     """# Splits a factor for tensor cores: all high parts, then all low parts.
 @triton.jit
-def split_map(x_ptr, parts_ptr, numel, WIDTH: tl.constexpr):
+def split_factor(x_ptr, parts_ptr, numel, WIDTH: tl.constexpr):
     index = tl.program_id(0).to(tl.int64) * WIDTH + tl.arange(0, WIDTH)
     mask = index < numel
     high, low = high_and_low(tl.load(x_ptr + index, mask=mask))
@@ -57,7 +57,7 @@ def host_lines(factor: str, parts: str, elements: str, device: str) -> list[str]
     """Host code that splits the tensor `factor`, whose elements are adjacent in memory, into a tensor `parts`."""
     return [
         f"{parts} = torch.empty((2, {elements}), dtype=torch.float32, device={device})",
-        f"split_map[(triton.cdiv({elements}, {WIDTH}),)]({factor}, {parts}, {elements}, WIDTH={WIDTH})",
+        f"split_factor[(triton.cdiv({elements}, {WIDTH}),)]({factor}, {parts}, {elements}, WIDTH={WIDTH})",
     ]
 
 

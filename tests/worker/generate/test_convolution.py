@@ -84,12 +84,12 @@ def test_a_second_kernel_has_sizes_as_arguments(shared_worker: StartedWorker, tm
     constant, plain, again, _ = candidate_texts(
         generated(shared_worker, tmp_path / "layers.py", layers, sizes), "none", True
     )
-    assert "split_map[" in again
+    assert "split_factor[" in again
     for source, annotation in ((constant, ": tl.constexpr"), (plain, ""), (again, "")):
         [launched] = re.findall(r"def convolution_relu_tiles\((.*?)\):", source, re.DOTALL)
         assert f" side{annotation}, " in launched
         assert "BLOCK_M: tl.constexpr" in launched
-    assert "split_map[" in constant
+    assert "split_factor[" in constant
     for source in (constant, plain):
         exact = re.sub("input_precision='tf32(x3)?'", "input_precision='ieee'", source)
         result = shared_worker().evaluate(Candidate(source=exact), "verify")

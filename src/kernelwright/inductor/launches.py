@@ -1,0 +1,111 @@
+"""The kernels of a candidate with their tunables, and the lines of its host code that launch them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kernelwright.inductor import parts
+from kernelwright.inductor.compare import Holes
+from kernelwright.inductor.faults import NotConverted
+from kernelwright.inductor.functions import texts
+from kernelwright.inductor.host import Host
+from kernelwright.inductor.kernels import Converted, convert_kernel, readable_name
+from kernelwright.inductor.products import SIZES_ARE_ARGUMENTS, Split, Way, split_products
+from kernelwright.inductor.reading import Kernel
+
+Config = Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A kernel of the candidate. constants: the module's names of its tunables. factor: the place of the argument that
+    is split before each launch, see `parts`."""
+
+    converted: Converted
+    constants: Mapping[str, str]
+    factor: int | None
+
+
+class Kernels:
+    """Converts the kernels that the host code launches, and writes the launches into its lines.
+
+    found: expressions of the host's sizes, by hole. configs: by Inductor's name of a kernel. way: how templates split
+    float32 products; None: not at all. Raises `NotConverted`.
+    """
+
+    def __init__(
+        self, host: Host, holes: Holes, found: Mapping[str, str], configs: Mapping[str, Sequence[Config]],
+        way: Way | None,
+    ) -> None:  # fmt: skip
+        self._host, self._holes, self._found, self._configs, self._way = host, holes, found, configs, way
+        self._written: dict[str, Written] = {}
+        self._taken: set[str] = set()
+        self._texts: list[str] = []
+        self._tunables: list[list[str]] = [[] for _ in range(max(map(len, configs.values()), default=1))]
+        names = [kernel.name for _, kernel, _ in host.launches]
+        for line, kernel, arguments in host.launches:
+            if kernel.name not in self._written:
+                count = sum(one.arg.find("_ptr") >= 0 for one in kernel.main.args.args)
+                called = [host.text(one) for one in arguments[:count]] if names.count(kernel.name) == 1 else []
+                self._written[kernel.name] = self._converted(kernel, arguments, called)
+            host.lines[line] = self._launch(kernel, arguments)
+
+    @property
+    def functions(self) -> list[str]:
+        """The texts of all functions, callees first."""
+        helpers = {helper for one in self._written.values() for helper in one.converted.helpers}
+        has_parts = any(one.factor is not None for one in self._written.values())
+        return [*texts(helpers), *(parts.TEXTS if has_parts else ()), *self._texts]
+
+    @property
+    def tunables(self) -> list[str]:
+        """The text of the tunables for each config: the n-th of every kernel, or its first where it has fewer."""
+        return ["\n".join(lines) for lines in self._tunables]
+
+    def _converted(self, kernel: Kernel, arguments: Sequence[ast.expr], called: Sequence[str]) -> Written:
+        """called: the names of the tensors that are passed for its pointers; empty where several launches differ."""
+        if kernel.name not in self._configs:
+            raise NotConverted(f"{kernel.name} has no config")
+        split, factor, found = None, None, self._found
+        if kernel.template is not None and self._way is not None:
+            split = self._way(kernel.template)
+            main, factor = split_products(kernel.main, split.precision)
+            if factor is not None and self._host.tensor_of(arguments[factor]) is None:
+                main, factor = split_products(kernel.main, "tf32x3")
+            kernel = replace(kernel, main=main)
+        if factor is not None:
+            found = {**found, parts.ELEMENTS: self._host.elements_of(arguments[factor]).text()}
+        with_sizes = split is not None and split.with_sizes
+        name = readable_name(kernel, self._taken)
+        converted = convert_kernel(kernel, name, self._holes, found, called, with_sizes)
+        constants = self._add_tunables(kernel, converted, split)
+        operations = ", ".join(one.rpartition(".")[2].strip("_") for one in kernel.operations)
+        comment = f"# Fuses: {operations}.{SIZES_ARE_ARGUMENTS * with_sizes}"
+        self._texts += [*converted.texts[:-1], f"{comment}\n{converted.texts[-1]}"]
+        return Written(converted, constants, factor)
+
+    def _add_tunables(self, kernel: Kernel, converted: Converted, split: Split | None) -> Mapping[str, str]:
+        """The module's names of a kernel's tunables, whose lines are added."""
+        listed = self._configs[kernel.name]
+        if (template := kernel.template) is not None:
+            listed = [{**template.blocks, **one, **(split.config if split else {})} for one in listed]
+            listed = [{**one, "BLOCK_N": min(one["BLOCK_N"], template.all_columns)} for one in listed]
+        keys = (*converted.blocks, "num_warps", "num_stages")
+        if missing := {*keys} - listed[0].keys():
+            raise NotConverted(f"the config of {kernel.name} has no {', '.join(sorted(missing))}")
+        suffix = f"_{len(self._written) + 1}" if len(self._host.module.kernels) > 1 else ""
+        constants = {key: f"{key.upper()}{suffix}" for key in keys}
+        for number, lines in enumerate(self._tunables):
+            config = listed[number] if number < len(listed) else listed[0]
+            lines += [f"# {converted.name}"] * bool(suffix)
+            lines += [f"{name} = {config[key]}" for key, name in constants.items()]
+        return constants
+
+    def _launch(self, kernel: Kernel, arguments: Sequence[ast.expr]) -> str:
+        one, before = self._written[kernel.name], list[str]()
+        if one.factor is not None:
+            split, before = self._host.parts_of(arguments[one.factor])
+            arguments = [*arguments[: one.factor], split, *arguments[one.factor + 1 :]]
+        return "\n    ".join([*before, self._host.launch(kernel, one.converted, arguments, one.constants)])
