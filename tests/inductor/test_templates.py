@@ -89,6 +89,14 @@ def test_a_factor_that_is_computed_while_it_is_loaded_is_not_split_before() -> N
     assert ["tf32x3" in text for text in texts] == [True, True, False]
 
 
+def test_a_factor_that_is_also_added_is_not_split_before() -> None:
+    added = "tmp0 = triton_helpers.maximum(acc + tl.load(arg_B + idx_n), 0.0)"
+    found = templates(change=lambda text: text.replace("tmp0 = triton_helpers.maximum(acc, 0.0)", added))
+    texts = candidate_texts(found, "finish", True)
+    assert ["split_factor" in text for text in texts] == [False, False, False]
+    assert all("tl.load(B_ptr + idx_n)" in text or "tl.load(x_ptr + idx_n)" in text for text in texts)
+
+
 @pytest.mark.parametrize(("offset", "is_split"), [(0, True), (7, False)])
 def test_a_factor_that_begins_inside_its_tensor_is_not_split(offset: int, is_split: bool) -> None:
     """Parts are made of all elements of a tensor."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections import Counter
 
 from kernelwright.inductor.faults import NotConverted
 
@@ -63,15 +64,16 @@ def host_lines(factor: str, parts: str, elements: str, device: str) -> list[str]
 
 def with_parts(main: ast.FunctionDef) -> tuple[ast.FunctionDef, int]:
     """A copy of a template's kernel that multiplies parts, and the place of the second factor among its arguments.
-    Raises `NotConverted` where it does not load the second factor as it is."""
+    Raises `NotConverted` where it does not load the second factor as it is, or reads it for something else, too."""
     made = copy.deepcopy(main)
     names = {one.value.id: one.targets[0].id for one in made.body if isinstance(one, ast.Assign)
              and isinstance(one.targets[0], ast.Name) and isinstance(one.value, ast.Name)}  # fmt: skip
     writer = _Parts()
     writer.visit(made)
+    read = Counter(one.id for one in ast.walk(main) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load))
     factors = [place for place, one in enumerate(made.args.args) if names.get(one.arg) in writer.read]
-    if writer.steps != 1 or len(factors) != 1:
-        raise NotConverted(f"{main.name} has no product in full precision of a factor that it loads as it is")
+    if writer.steps != 1 or len(factors) != 1 or read[made.args.args[factors[0]].arg] != 1:
+        raise NotConverted(f"{main.name} has no product in full precision of a factor that it only multiplies")
     return ast.fix_missing_locations(made), factors[0]
 
 
