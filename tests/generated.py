@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import msgspec
@@ -71,6 +72,12 @@ def capture(
 
 def unchanged(text: str) -> str:
     return text
+
+
+def exact(source: str) -> str:
+    """A candidate with exact products, which the CPU interpreter can judge, in small blocks, which compile fast."""
+    source = re.sub("input_precision='tf32(x3)?'", "input_precision='ieee'", source)
+    return re.sub(r"(?m)^(BLOCK_[MNK]\w*) = \d+$", r"\1 = 32", source)
 
 
 def of_rows(step: str = "", launched: bool = True) -> Generated:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluated import StartedWorker
+from generated import exact
 from kernelwright.inductor import NotConverted, candidate_text, candidate_texts
 from kernelwright.model import Candidate, Generated, Status
 
@@ -91,8 +92,7 @@ def test_a_second_kernel_has_sizes_as_arguments(shared_worker: StartedWorker, tm
         assert "BLOCK_M: tl.constexpr" in launched
     assert "split_factor[" in constant
     for source in (constant, plain):
-        exact = re.sub("input_precision='tf32(x3)?'", "input_precision='ieee'", source)
-        result = shared_worker().evaluate(Candidate(source=exact), "verify")
+        result = shared_worker().evaluate(Candidate(source=exact(source)), "verify")
         small = {case.case: case.status for case in result.results if case.case in ("small", "odd")}
         assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
 

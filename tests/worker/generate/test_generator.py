@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from evaluated import StartedWorker
+from generated import exact
 from kernelwright.inductor import LeaveIt, NotConverted, candidate_text, candidate_texts
 from kernelwright.model import Candidate, Capture, Generated, Status, TensorSpec
 from kernelwright.worker.generate.generator import may_have_templates
@@ -174,8 +175,7 @@ def test_the_second_factor_is_copied_where_tensor_cores_read_its_columns(
     assert source.count("torch.empty_strided((inner, columns), (1, inner), dtype=") == copies
     assert source.count("@triton.jit\ndef mm") == 1 + copies, "the copy is a kernel of its own"
     if copies:
-        exact = texts[0].replace("input_precision='tf32'", "input_precision='ieee'")
-        result = worker.evaluate(Candidate(source=exact), "verify")
+        result = worker.evaluate(Candidate(source=exact(texts[0])), "verify")
         small = {case.case: case.status for case in result.results if case.case in ("small", "odd")}
         assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
 
