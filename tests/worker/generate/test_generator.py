@@ -146,7 +146,7 @@ class Model(torch.nn.Module):
     def forward(self, x, y):
         return torch.relu(x @ y)
 
-def get_inputs(rows={rows}, inner=256, columns=4096):
+def get_inputs(rows={rows}, inner={inner}, columns=4096):
     return [torch.randn(rows, inner, dtype=torch.{dtype}), torch.randn({second}, dtype=torch.{dtype}){turned}]
 
 def get_init_inputs():
@@ -158,23 +158,32 @@ CASES = [dict(name="large"), dict(name="small", small=True, rows=3, inner=5, col
 
 
 @pytest.mark.parametrize(
-    ("rows", "dtype", "turned", "copies"),
-    [(2048, "float32", "", 1), (2048, "float32", ".T", 0), (64, "float32", "", 0), (2048, "float16", "", 0)],
-    ids=["rows are contiguous", "columns are contiguous", "few rows", "half precision"],
+    ("rows", "inner", "dtype", "turned", "copies", "pads"),
+    [
+        (2048, 256, "float32", "", 1, 0),
+        (2048, 250, "float32", "", 2, 6),
+        (2048, 256, "float32", ".T", 0, 0),
+        (64, 250, "float32", "", 0, 0),
+        (2048, 250, "float16", "", 0, 0),
+    ],
+    ids=["rows are contiguous", "rows are not aligned", "columns are contiguous", "few rows", "half precision"],
 )
-def test_the_second_factor_is_copied_where_tensor_cores_read_its_columns(
-    shared_worker: StartedWorker, tmp_path: Path, rows: int, dtype: str, turned: str, copies: int
+def test_factors_are_copied_where_tensor_cores_and_long_loads_need_it(
+    shared_worker: StartedWorker, tmp_path: Path, rows: int, inner: int, dtype: str, turned: str, copies: int, pads: int
 ) -> None:
     file = tmp_path / "product.py"
     second = "columns, inner" if turned else "inner, columns"
-    file.write_text(PRODUCT.format(rows=rows, dtype=dtype, turned=turned, second=second))
+    file.write_text(PRODUCT.format(rows=rows, inner=inner, dtype=dtype, turned=turned, second=second))
     worker = shared_worker()
     worker.load(str(file), library="none")
     texts = candidate_texts(worker.generate(), "none", split=True)
     source = texts[-1]
-    assert source.count("torch.empty_strided((inner, columns), (1, inner), dtype=") == copies
-    assert source.count("@triton.jit\ndef mm") == 1 + copies, "the copy is a kernel of its own"
-    if copies:
+    depth = "inner_1" if pads else "inner"
+    assert (f"inner_1 = inner + {pads}\n" in source) == bool(pads)
+    assert (f"torch.empty((rows, {depth}), dtype=" in source) == bool(pads)
+    assert (f"torch.empty_strided(({depth}, columns), (1, {depth}), dtype=" in source) == bool(copies)
+    assert source.count("@triton.jit\ndef mm") == 1 + copies, "a copy is a kernel of its own"
+    if pads:
         result = worker.evaluate(Candidate(source=exact(texts[0])), "verify")
         small = {case.case: case.status for case in result.results if case.case in ("small", "odd")}
         assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason

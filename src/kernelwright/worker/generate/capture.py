@@ -28,7 +28,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import tree_leaves
 
 from kernelwright.model import Capture, Case, Split, TensorSpec
-from kernelwright.worker.generate import templates
+from kernelwright.worker.generate import factors
 from kernelwright.worker.generate.activations import ACTIVATIONS
 from kernelwright.worker.generate.depthwise import DEPTHWISE
 from kernelwright.worker.generate.pools import POOLS
@@ -62,13 +62,14 @@ class _Generated(BaseException):
 
 class Choices:
     """Choices that depend on the size and change the structure of the text: whether Inductor splits a reduction into
-    parts, whether offsets have 32 bits, and whether a factor is copied. The choices for the first size are used for all
-    other sizes, so that all texts have the structure of the first. The number of parts varies, see `parts_of`."""
+    parts, whether offsets have 32 bits, and whether factors are copied and padded. The choices for the first size are
+    used for all other sizes, so that all texts have the structure of the first. The number of parts varies, see
+    `parts_of`."""
 
     def __init__(self) -> None:
         self._splits = _Splits()
-        wide, copied = _Kept(SIMDScheduling, "can_use_32bit_indexing"), _Kept(templates, "is_worth_a_copy")
-        self._kept = [self._splits, wide, copied]
+        copies = _Kept(factors, "is_worth_a_copy"), _Kept(factors, "padding_of")
+        self._kept = [self._splits, _Kept(SIMDScheduling, "can_use_32bit_indexing"), *copies]
 
     def restart(self) -> None:
         """Forget all choices: a new series of sizes begins, and its first size chooses."""
