@@ -89,25 +89,11 @@ def convert_kernel(
     extents = [one for one in runtime if one.endswith("numel")]
     if runtime != [*pointers, *extents]:
         raise NotConverted(f"{kernel.name} takes {', '.join({*runtime} - {*pointers, *extents})}")
-    body, widths, sizes = [], {}, {}
     renamed = _pointer_names(pointers, called)
-    for statement in main.body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=target)]) if target in extents:
-                continue  # the launch passes it
-            case ast.AnnAssign(target=ast.Name(id=block), value=ast.Constant(value=int(value))):
-                # A width fixed in the text is not a tunable: its name must not contain BLOCK (`source/names.py`).
-                renamed[block] = _width(block)
-                if _extent(block, kernel) in holes.values:
-                    sizes[_width(block)] = _power_above(block, kernel, holes, value)
-                    continue
-                widths[block] = value
-            case ast.AnnAssign(target=ast.Name(id=block), value=ast.Name(id=hole)) if hole in holes.values:
-                renamed[block] = _width(block)
-                sizes[_width(block)] = _power_above(block, kernel, holes, hole)
-                continue
-        body.append(statement)
-    main.body = body
+    widths, sizes = _take_widths(main, kernel, holes, renamed)
+    main.body = [
+        one for one in main.body if not (isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) in extents)
+    ]
     expressions: dict[str, ast.expr] = {}
     taken = {*_names_in(main), *runtime, *blocks, *renamed.values()}
     for hole in dict.fromkeys(one.id for one in ast.walk(main) if isinstance(one, ast.Name) and one.id in found):
@@ -119,13 +105,7 @@ def convert_kernel(
             renamed[hole] = _parameter(found[hole], sizes, taken)
     functions = {one.name: f"{name}{one.name.removeprefix('_triton_helper_fn')}" for one in kernel.functions}
     language = _Language({**renamed, **functions}, expressions)
-    texts = []
-    for one in kernel.functions:
-        function = copy.deepcopy(one)
-        if _names_in(function) & holes.values.keys():
-            raise NotConverted(f"a function of {kernel.name} depends on sizes")
-        function.name, function.decorator_list = functions[one.name], []
-        texts.append(_text(language.visit(function)))
+    texts = [_function(one, functions[one.name], kernel, holes, language) for one in kernel.functions]
     constexpr = ast.parse("tl.constexpr", mode="eval").body
     main.args.args = [
         *(ast.arg(one) for one in pointers),
@@ -141,6 +121,39 @@ def convert_kernel(
     return Converted(
         name, tuple(texts), tuple(pointers), tuple(extents), sizes, blocks, widths, frozenset(language.helpers)
     )
+
+
+def _take_widths(
+    main: ast.FunctionDef, kernel: Kernel, holes: Holes, renamed: dict[str, str]
+) -> tuple[dict[str, int], dict[str, str]]:
+    """Blocks that are fixed numbers in the text, and parameters for those that depend on an extent; the statements of
+    these are removed. All get names without BLOCK in `renamed`, because they are no tunables (`source/names.py`)."""
+    widths: dict[str, int] = {}
+    sizes: dict[str, str] = {}
+    for statement in [*main.body]:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=block), value=ast.Constant(value=int(value))):
+                given: int | str = value
+            case ast.AnnAssign(target=ast.Name(id=block), value=ast.Name(id=hole)) if hole in holes.values:
+                given = hole
+            case _:
+                continue
+        renamed[block] = _width(block)
+        if isinstance(given, int) and _extent(block, kernel) not in holes.values:
+            widths[block] = given
+        else:
+            sizes[_width(block)] = _power_above(block, kernel, holes, given)
+            main.body.remove(statement)
+    return widths, sizes
+
+
+def _function(one: ast.FunctionDef, name: str, kernel: Kernel, holes: Holes, language: _Language) -> str:
+    """The text of a function that the kernel calls, under a new name."""
+    function = copy.deepcopy(one)
+    if _names_in(function) & holes.values.keys():
+        raise NotConverted(f"a function of {kernel.name} depends on sizes")
+    function.name, function.decorator_list = name, []
+    return _text(language.visit(function))
 
 
 def _extent(block: str, kernel: Kernel) -> str:
