@@ -12,9 +12,12 @@ from fakes import PROBLEM as DOUBLE
 from fakes import FakeWorker
 from kernelwright.errors import MachineError, RequestError
 from kernelwright.jobs.export import export
-from kernelwright.jobs.exportable import ExportSource
+from kernelwright.jobs.exportable import ExportSource, why_no_package
 from kernelwright.journal import Journal
-from kernelwright.model import Budget, Evaluation, Status
+from kernelwright.model import Budget, Evaluation, RunInfo, Status
+from kernelwright.report.ending import ending_text
+from kernelwright.report.view import read_run
+from kernelwright.run import Outcome, StopReason
 from samples import passed, run_info, short_run
 from started import starting
 
@@ -80,8 +83,36 @@ def test_a_candidate_s_file_needs_a_problem_and_no_worker_is_started_without() -
 
 def test_a_trial_that_is_not_the_confirmed_best_is_notified_and_its_verdict_is_the_journal_s() -> None:
     info = run_info(dtype="float16")
-    steps = msgspec.structs.replace(info, problem=msgspec.structs.replace(info.problem, library="finish"))
-    with Journal.create(Path("one"), steps) as journal:
+    recorded(msgspec.structs.replace(info, problem=msgspec.structs.replace(info.problem, library="finish")))
+    worker = FakeWorker(problem=DOUBLE)
+    notes: list[str] = []
+    found = export(
+        ExportSource("one", trial=1), start_worker=starting(worker), notify=notes.append, format="config", out="there"
+    )
+    assert found.files == ("best_config.json",)
+    assert notes == ["trial 1 is not the confirmed best of one"]
+    assert (worker.calls, worker.dtypes, worker.libraries) == ([], ["float16"], ["finish"])
+
+
+@pytest.mark.parametrize("returns", ["", "{'double': 0}"])
+def test_an_export_is_offered_at_the_end_of_a_run_only_where_it_would_not_be_refused(returns: str) -> None:
+    cases = tuple(msgspec.structs.replace(case, returns=returns, input_names=("x",)) for case in DOUBLE.cases)
+    info = msgspec.structs.replace(run_info(), problem=msgspec.structs.replace(DOUBLE, cases=cases))
+    recorded(info)
+    with Journal.open(Path("one")) as journal:
+        view = read_run(journal)
+    why = why_no_package(view)
+    outcome = Outcome(reason=StopReason.TRIALS, detail="6 of 6 trials")
+    said = ending_text(view, outcome, Budget(trials=6), why)
+    assert ("kernelwright export one" in said) == (not returns)
+    assert (f"`export` makes no package of this kernel: {DOUBLE.name}'s forward has tensors in" in said) == bool(
+        returns
+    )
+
+
+def recorded(info: RunInfo) -> None:
+    """A run's folder `one` whose confirmed best is trial 4."""
+    with Journal.create(Path("one"), info) as journal:
         journal.append_started(Budget(trials=6))
         for trial in short_run():
             journal.append_asked(trial.request)
@@ -93,11 +124,3 @@ def test_a_trial_that_is_not_the_confirmed_best_is_notified_and_its_verdict_is_t
         journal.append_stopped("trials", 9.0)
     Path("one/problem").mkdir()
     Path("one/problem/softmax.py").write_text(PROBLEM)
-    worker = FakeWorker(problem=DOUBLE)
-    notes: list[str] = []
-    found = export(
-        ExportSource("one", trial=1), start_worker=starting(worker), notify=notes.append, format="config", out="there"
-    )
-    assert found.files == ("best_config.json",)
-    assert notes == ["trial 1 is not the confirmed best of one"]
-    assert (worker.calls, worker.dtypes, worker.libraries) == ([], ["float16"], ["finish"])

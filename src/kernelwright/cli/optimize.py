@@ -32,6 +32,7 @@ from kernelwright.cli.output import note, say, say_document
 from kernelwright.errors import NothingToWin
 from kernelwright.jobs import dry_run as dry_run_job
 from kernelwright.jobs import optimize as job
+from kernelwright.jobs.exportable import why_no_package
 from kernelwright.jobs.series import optimize_series, resume_series
 from kernelwright.jobs.series_search import SeriesResult
 from kernelwright.jobs.series_state import is_series
@@ -211,7 +212,8 @@ def optimize(
 
 def end(ctx: click.Context, result: SessionResult, as_json: bool) -> NoReturn:
     """Print the closing message of one run, and give its exit status."""
-    say(ending_text(result.view, result.outcome, result.budget), as_json)
+    no_package = why_no_package(result.view) if result.best is not None else ""
+    say(ending_text(result.view, result.outcome, result.budget, no_package), as_json)
     if as_json:
         say_document(session_document(result.view, result.outcome))
     if result.outcome.reason is StopReason.INTERRUPTED:

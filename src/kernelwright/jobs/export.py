@@ -17,13 +17,11 @@ from kernelwright.export.exporters import EXPORTERS
 from kernelwright.export.names import unfit
 from kernelwright.export.subject import Subject
 from kernelwright.folders import require_empty
+from kernelwright.jobs.exportable import PACKAGE as PACKAGE
 from kernelwright.jobs.exportable import ExportSource, WrongCandidateError, read_subject
 from kernelwright.jobs.package_process import run_module
 from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.report.evaluation import library_text
-
-PACKAGE = "op"
-"""The format that is a package of Python: it measures and checks itself."""
 
 
 @dataclass(frozen=True)

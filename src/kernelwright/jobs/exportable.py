@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from kernelwright.errors import MachineError, RequestError
+from kernelwright.export.exporters import EXPORTERS
 from kernelwright.export.names import identifier
 from kernelwright.export.subject import Subject
 from kernelwright.jobs.candidates import read_candidate
@@ -101,6 +102,25 @@ def run_subject(source: ExportSource, start_worker: StartWorker, notify: Notify)
         pass
     subject = assemble(source, found, text, info, candidate, evaluation, view.info.environment)
     return replace(subject, dtype=dtype, run=view, trial=number)
+
+
+PACKAGE = "op"
+"""The format that is a package of Python: it measures and checks itself."""
+
+
+def why_no_package(view: RunView) -> str:
+    """Why `export` refuses a package of the run's confirmed kernel; "" where it makes one. Nothing is written or
+    run."""
+    source = ExportSource(view.folder)
+    try:
+        _, candidate, evaluation = choose_trial(view, source, notify=lambda note: None)
+        found = problem_in_run(view.folder)
+        text = read_problem_text(found.file)
+        subject = assemble(source, found, text, view.info.problem, candidate, evaluation, view.info.environment)
+        EXPORTERS[PACKAGE].files(subject)
+    except (RequestError, MachineError) as refused:
+        return str(refused)
+    return ""
 
 
 def choose_trial(view: RunView, source: ExportSource, notify: Notify) -> tuple[int, Candidate, Evaluation]:

@@ -18,8 +18,8 @@ from kernelwright.run import Outcome, StopReason
 from kernelwright.text.units import count_text
 
 
-def ending_text(view: RunView, outcome: Outcome, budget: Budget) -> str:
-    """Verdict, convergence, where everything is, and what to do next."""
+def ending_text(view: RunView, outcome: Outcome, budget: Budget, no_package: str = "") -> str:
+    """Verdict, convergence, where everything is, and what to do next. no_package: why `export` would refuse."""
     places = [
         f"report  {view.folder / REPORT}",
         f"page    {view.folder / PAGE}",
@@ -29,7 +29,7 @@ def ending_text(view: RunView, outcome: Outcome, budget: Budget) -> str:
         places.insert(0, f"kernel  {view.folder / KERNEL}")
     stopped = "" if outcome.reason is StopReason.WAITING else f"stopped: {outcome.detail}"
     parts = [verdict_text(view), convergence_text(view), stopped, unasked_text(view, outcome), "\n".join(places)]
-    return "\n\n".join(part for part in [*parts, next_text(view, outcome, budget)] if part)
+    return "\n\n".join(part for part in [*parts, next_text(view, outcome, budget, no_package)] if part)
 
 
 def several_ending_text(
@@ -58,7 +58,7 @@ def unasked_text(view: RunView, outcome: Outcome) -> str:
     )
 
 
-def next_text(view: RunView, outcome: Outcome, budget: Budget) -> str:
+def next_text(view: RunView, outcome: Outcome, budget: Budget, no_package: str) -> str:
     """The commands that make sense now."""
     run = str(view.folder)
     resume = ["kernelwright", "optimize", "--resume", run]
@@ -72,7 +72,8 @@ def next_text(view: RunView, outcome: Outcome, budget: Budget) -> str:
         lines.append((command_on_best("verify", view), "judge it again, on every case"))
         where = ", on a machine with a GPU: the times above are estimates" if kind_of(view) == "estimate" else ""
         lines.append((command_on_best("bench", view), f"time it beside the framework's own{where}"))
-        lines.append((["kernelwright", "export", run], "use it in a program: a package that falls back to PyTorch"))
+        if not no_package:
+            lines.append((["kernelwright", "export", run], "use it in a program: a package that falls back to PyTorch"))
     more = more_of(outcome.reason, budget)
     if more:
         lines.append(([*resume, *more], "search on"))
@@ -83,7 +84,8 @@ def next_text(view: RunView, outcome: Outcome, budget: Budget) -> str:
                 "change the code too: answer prompts yourself, or name a model (--proposer anthropic --model NAME)",
             )
         )
-    return "\n".join(["next:", *(f"  {shlex.join(words)}\n      {why}" for words, why in lines)]) if lines else ""
+    shown = "\n".join(["next:", *(f"  {shlex.join(words)}\n      {why}" for words, why in lines)]) if lines else ""
+    return f"{shown}\n\n`export` makes no package of this kernel: {no_package}" if no_package else shown
 
 
 def waiting_text(view: RunView, outcome: Outcome, resume: str) -> str:
