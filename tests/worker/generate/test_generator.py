@@ -340,6 +340,13 @@ def test_a_contiguous_copy_needs_no_device(shared_worker: StartedWorker, folder:
     assert "kernel_function" in candidate_text(found), found.reason
 
 
+def test_indices_without_limits_are_left_as_they_are(shared_worker: StartedWorker, folder: Path) -> None:
+    """torch 2.13 raises `vr must not be None for symbol` where torch.compile is used."""
+    shuffled = "torch.nn.functional.pixel_shuffle(x.expand(1, 4, -1, -1), 2)"
+    padded = f'torch.nn.functional.pad({shuffled}, (1, 1, 1, 1), mode="replicate")'
+    assert generated(shared_worker, folder, "padded", padded).captures
+
+
 def test_offsets_have_64_bits_at_all_sizes_where_the_timed_case_needs_them(
     shared_worker: StartedWorker, tmp_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ from torch._inductor.ir import Reduction
 from torch._inductor.runtime import hints, triton_heuristics
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import tree_leaves
 
@@ -150,6 +151,14 @@ def prepare() -> None:
 
     _replace(GraphLowering, "compile_to_module", stop)
     _replace(TritonKernel, "_has_constant_mask", lambda kernel, tree: False)
+    known = symbolic_shapes._maybe_evaluate_static_worker
+    _replace(symbolic_shapes, "_maybe_evaluate_static_worker", lambda *args: _where_limited(known, *args))
+
+
+def _where_limited(known: Any, condition: Any, symbols: Any, *others: Any) -> Any:
+    """What `known` says of a condition on indices; None (not known) where an index has no limits. torch 2.13 raises
+    AssertionError for it, as in a replicate padding of a view that splits dimensions (`pixel_shuffle`)."""
+    return None if any(one.vr is None for one in symbols) else known(condition, symbols, *others)
 
 
 def _replace(holder: Any, name: str, value: Any) -> None:
