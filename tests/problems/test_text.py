@@ -63,6 +63,23 @@ def test_what_cannot_be_a_problem_is_refused_with_its_reason(
     assert name in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def first(x): ...\ndef norm(x, w): ...", "import norm` and `kernelwright.Problem.from_function(norm, ["),
+        ("class Block(nn.Module): ...\ndef norm(x): ...", "`kernelwright.Problem.from_module(Block(…), [tensor"),
+        ("class Model(nn.Module): ...\ndef norm(x): ...", "get_init_inputs())"),
+        ("x = 1", "get_init_inputs())"),
+    ],
+    ids=["functions", "a module", "a Model", "neither"],
+)
+def test_without_a_model_the_python_api_is_named_that_writes_one(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "own.py").write_text(text)
+    with pytest.raises(ProblemError) as caught:
+        read_problem_text(tmp_path / "own.py")
+    assert said in str(caught.value)
+
+
 def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
     (tmp_path / "marked.py").write_text("from somewhere import *", encoding="utf-8-sig")
     assert read_problem_text(tmp_path / "marked.py") == "from somewhere import *"

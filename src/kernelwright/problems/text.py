@@ -40,9 +40,29 @@ def read_problem_text(file: Path) -> str:
     if missing and "*" not in bound:
         raise ProblemError(
             f"{file} does not define {', '.join(missing)}",
-            "a problem has a class Model(nn.Module) and the functions get_inputs() and get_init_inputs()",
+            "a problem has a class Model(nn.Module) and the functions get_inputs() and get_init_inputs()"
+            + ("" if "Model" in bound else written_from(tree, file.stem)),
         )
     return text
+
+
+def written_from(tree: ast.Module, module: str) -> str:
+    """How the Python API writes a problem from what a file without Model defines; "" where it defines neither a module
+    of PyTorch nor a function. module: the file's name without suffix."""
+    classes = [one.name for one in tree.body if isinstance(one, ast.ClassDef) and any(map(_is_module, one.bases))]
+    functions = [one.name for one in tree.body if isinstance(one, ast.FunctionDef) and one.name not in REQUIRED]
+    if not (classes or functions):
+        return ""
+    name = (classes or functions)[-1]
+    maker, made = ("from_module", f"{name}(…)") if classes else ("from_function", name)
+    return (
+        f"; Python writes one with `from {module} import {name}` and "
+        f"`kernelwright.Problem.{maker}({made}, [tensor, …])`, where the tensors are example inputs"
+    )
+
+
+def _is_module(base: ast.expr) -> bool:
+    return ast.unparse(base).rpartition(".")[2] == "Module"
 
 
 def states_cases(text: str) -> bool:
