@@ -358,6 +358,21 @@ def test_a_network_whose_sizes_are_written_in_its_model_says_why_it_has_no_case(
     assert f"at most {MOST_ELEMENTS:,} are allowed" in found.left_alone[""]
 
 
+INPUTS = "def get_inputs():\n    return [torch.randn(64, 32)]\ndef get_init_inputs():\n    return []\n"
+
+
+def test_a_problem_whose_sizes_depend_on_values_is_refused_with_what_helps(tmp_path: Path) -> None:
+    text = model("return x[x > 0]") + INPUTS
+    with pytest.raises(ProblemError, match=r"sizes of outputs differ from draw to draw: .*in small cases too: return"):
+        derive(loaded(tmp_path, text))
+
+
+def test_a_size_that_depends_on_values_and_stays_inside_is_no_reason_to_refuse(tmp_path: Path) -> None:
+    found = derive(loaded(tmp_path, model("return x[x > 0].sum()") + INPUTS))
+    assert "forward raised DynamicOutputShapeException" in found.left_alone[""]
+    assert "torch.where" in found.left_alone[""]
+
+
 def test_a_model_that_casts_its_layers_has_cases(tmp_path: Path) -> None:
     text = model("return self.norm(x.half()) + self.norm.weight.dtype.itemsize",
                  "self.norm = nn.LayerNorm(features).to(torch.bfloat16).half()", ", features") + (

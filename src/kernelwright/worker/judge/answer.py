@@ -20,6 +20,7 @@ from kernelwright.worker.judge.choices import Choice, choices
 from kernelwright.worker.judge.padding import meets_zeros
 from kernelwright.worker.judge.untouched import comparable, untouched
 from kernelwright.worker.reference import signal, values, weights
+from kernelwright.worker.reference.drawn import require_same_sizes
 from kernelwright.worker.reference.instance import Instance, Specs, accepted, cast, is_out_of_memory, outputs
 from kernelwright.worker.reference.load import LoadedProblem
 
@@ -348,15 +349,5 @@ def as_described(answer: Answer, case: str, described: Specs) -> Answer:
     found = [("input", inputs, before), ("output", list(answer.expected), list(described.outputs))]
     for what, tensors, specs in found:
         shapes, known = [tuple(one.shape) for one in tensors], [one.shape for one in specs]
-        if shapes != known:
-            maker = "get_inputs" if what == "input" else "forward"
-            raise ProblemError(
-                f"{answer.instance.file}: case {case!r}: the sizes of {what}s differ from draw to draw: "
-                f"{_sizes(known)}, then {_sizes(shapes)}",
-                f"the sizes that {maker} gives may depend on the case only, not on random numbers or on values",
-            )
+        require_same_sizes(answer.instance.file, case, what, known, shapes)
     return answer
-
-
-def _sizes(shapes: list[tuple[int, ...]]) -> str:
-    return ", ".join("×".join(map(str, shape)) or "a scalar" for shape in shapes) or "none"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch._subclasses.fake_tensor import DynamicOutputShapeException
 
 NO_CUDA = ("Torch not compiled with CUDA enabled", "Found no NVIDIA driver", "No CUDA GPUs are available")
 """Error texts of torch 2.9 to 2.13 when code asks for a GPU and there is none."""
@@ -23,4 +24,9 @@ def cure_for(error: BaseException, said: str) -> str:
         return f"install it beside kernelwright, in the same environment; {OWN_MODULES}"
     if isinstance(error, ImportError) and "relative import" in said:
         return OWN_MODULES
+    if isinstance(error, DynamicOutputShapeException):
+        return (
+            "the size of its result depends on values, as that of x[mask], nonzero, unique and repeat_interleave does: "
+            "torch.where, or output_size=…, gives it a fixed size"
+        )
     return ""

@@ -66,7 +66,10 @@ def load_with_cases(
 
 
 def derive(problem: LoadedProblem) -> Derived:
-    """The cases that the problem lacks: two small ones, and a held-out one of odd sizes."""
+    """The cases that the problem lacks: two small ones, and a held-out one of odd sizes.
+
+    Raises `ProblemError` for a problem whose sizes depend on values, for which no other case would be of use.
+    """
     lacks_small = not any(case.small for case in problem.cases)
     lacks_odd = not any(case.held_out for case in problem.cases)
     if not (lacks_small or lacks_odd):
@@ -75,6 +78,7 @@ def derive(problem: LoadedProblem) -> Derived:
     try:
         search = Search(problem, base)
     except ProblemError as error:
+        problem.require_same_sizes(base)
         return Derived(left_alone={"": f"its operators cannot be traced without values: {error}"})
     sizes = search.shrunk()
     found = search.attempt(sizes)

@@ -12,7 +12,7 @@ import ast
 import contextlib
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -21,10 +21,11 @@ import torch
 from torch import Tensor, nn
 
 from kernelwright.errors import ProblemError
-from kernelwright.model import Case, LibraryMode, StatedBySet
+from kernelwright.model import Case, LibraryMode, StatedBySet, TensorSpec
 from kernelwright.text.escape import encodable
 from kernelwright.worker.bounds.work import Work, least_work, taped
 from kernelwright.worker.plan.structure import names_of, nested
+from kernelwright.worker.reference.drawn import require_same_sizes
 from kernelwright.worker.reference.gradients import (
     Differentiated,
     differentiated,
@@ -274,6 +275,13 @@ class LoadedProblem:
         """Call forward once with real values; raises `ProblemError` if it fails."""
         call(self.file, "forward", outputs, self.instance(case, seed=0))
 
+    def require_same_sizes(self, case: Case) -> None:
+        """Raise `ProblemError` where two draws of `case` have other sizes, as far as real tensors are small enough."""
+        with contextlib.suppress(TooLargeError), OnlySmallTensors():
+            one, two = (self._answer(specs, self.instance(case, seed=seed)) for seed in (0, 1))
+            for what, known, found in (("input", one.inputs, two.inputs), ("output", one.outputs, two.outputs)):
+                require_same_sizes(self.file, case.name, what, shapes_of(known), shapes_of(found))
+
     def operators(self, case: Case) -> frozenset[str]:
         """The names of the operators in forward, found as `outline` does."""
         return self._asked(case, None, operators)
@@ -327,6 +335,11 @@ class LoadedProblem:
         if not isinstance(made, list | tuple):
             raise ProblemError(f"{self.file}: {what} returned a {type(made).__name__}, expected a list")
         return list(made)
+
+
+def shapes_of(values: Iterable[object]) -> list[tuple[int, ...]]:
+    """The shapes of the tensors among described values."""
+    return [value.shape for value in values if isinstance(value, TensorSpec)]
 
 
 def docstring_of(module: types.ModuleType) -> str:
