@@ -158,7 +158,7 @@ def prepare() -> None:
 def _where_limited(known: Any, condition: Any, symbols: Any, *others: Any) -> Any:
     """What `known` says of a condition on indices; None (not known) where an index has no limits. torch 2.13 raises
     AssertionError for it, as in a replicate padding of a view that splits dimensions (`pixel_shuffle`)."""
-    return None if any(one.vr is None for one in symbols) else known(condition, symbols, *others)
+    return None if any(limits is None for _, limits, *_ in symbols) else known(condition, symbols, *others)
 
 
 def _replace(holder: Any, name: str, value: Any) -> None:
