@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from kernelwright.worker.rules import triton
 from kernelwright.worker.rules.installed import is_installed
 from kernelwright.worker.rules.normal import normal_form
+from kernelwright.worker.rules.versions import version
 
 KERNEL = """
 import torch
@@ -91,6 +94,11 @@ def test_constants_are_computed(written: str, computed: str) -> None:
     ).replace(")", "")
 
 
+def test_a_list_of_constants_stays_a_list() -> None:
+    written = "SERVES = 'a b'.split(' ')"
+    assert normal_form(f"{written}\n{KERNEL}").startswith(f"{written}\n")
+
+
 def test_a_constant_of_a_kernel_may_be_computed() -> None:
     source = "import math\nLOG2E: tl.constexpr = 1.0 / math.log(2.0)\n" + KERNEL.replace(
         "mask=lanes < n), mask", "mask=lanes < n) * LOG2E, mask"
@@ -122,6 +130,65 @@ def test_an_import_under_try_is_decided_by_the_installed_triton() -> None:
         .replace("extra.cuda.", "extra.")
     )
     assert "from triton.language.extra.libdevice import exp2 as f" in normal_form(swapped + kernel)
+
+
+VERSIONED = """
+from packaging import version
+from packaging.version import Version
+import torch
+import triton
+try:
+    if {condition}:
+        from triton.language.extra import libdevice as chosen
+    else:
+        import triton.language.no_such_module as chosen
+except ImportError:
+    chosen = None
+
+def kernel_function(x):
+    return chosen
+"""
+
+
+@pytest.mark.parametrize(("condition", "chosen"), [
+    ('version.parse(triton.__version__) >= version.parse("2.0.0")', True),
+    ('Version(triton.__version__) < Version("99")', True),
+    ('version.parse(triton.__version__) >= version.parse("99.0.0")', False),
+    ('tuple(map(int, triton.__version__.split(".")[:2])) >= (2, 0)', True),
+    ('tuple(int(one) for one in triton.__version__.split(".")[:2]) >= (99, 0)', False),
+    ('[int(one) for one in triton.__version__.split(".")[:2]] >= [2, 0]', True),
+    ('int(triton.__version__.split(".")[0]) > 98', False),
+    ("Version(torch.__version__).major >= 2", True),
+])  # fmt: skip
+def test_a_version_may_be_asked_under_try(condition: str, chosen: bool) -> None:
+    found = normal_form(VERSIONED.format(condition=condition))
+    assert "packaging" not in found
+    assert "try" not in found
+    assert ("import libdevice as chosen" in found, "chosen = None" in found) == (chosen, not chosen)
+
+
+@pytest.mark.parametrize(("text", "known"), [
+    ("3.7.1", "3.7.1"), ("2.13.0+cpu", "2.13+cpu"), ("v3.0", "3"), ("3.0.post1", "3.post1"), ("0", "0.0"),
+])  # fmt: skip
+def test_versions_are_ordered_as_packaging_orders_them(text: str, known: str) -> None:
+    from packaging.version import Version
+
+    assert Version(text) == Version(known)
+    others = ["2.12", "2.13.0", "2.13.0+cpu", "2.13.1", "3.0", "3.0.0.post1", "3.0.1", "3.7.1", "3.10", "0"]
+    for other in others:
+        assert (version(text) < version(other)) == (Version(text) < Version(other)), other
+        assert (version(text) == version(other)) == (Version(text) == Version(other)), other
+
+
+@pytest.mark.parametrize("text", ["3.0rc1", "3.0.dev20250101", "main"])
+def test_a_pre_release_is_no_version_that_is_compared(text: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(text)):
+        version(text)
+
+
+def test_a_condition_that_is_not_known_stays_under_try() -> None:
+    source = "try:\n    if ask():\n        import triton\nexcept ImportError:\n    triton = None\n"
+    assert normal_form(source + "\ndef kernel_function(x):\n    return triton\n").startswith("try:\n    if ask():")
 
 
 def test_a_raise_in_a_kernel_is_an_assertion() -> None:

@@ -1,7 +1,7 @@
 """Constant folding of module-level expressions, from literals alone. Pure syntax: no code of a candidate runs.
 
-It folds numbers, strings, arithmetic, comparisons, a few builtins, `math`, limits of dtypes and package versions.
-Environment variables count as unset.
+It folds numbers, strings, tuples, arithmetic, comparisons, a few builtins, `math`, limits of dtypes and package
+versions. Environment variables count as unset.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any
 
 from kernelwright.source.bindings import bindings, dotted, imported_paths
 from kernelwright.worker.rules.installed import is_installed, version_of
+from kernelwright.worker.rules.versions import ATTRIBUTES, CALLS, Version, version
 
-Value = bool | int | float | str | None
+Value = bool | int | float | str | Version | tuple[Any, ...] | None
 
 LARGEST = 1 << 64
 """Largest absolute value of an integer that is folded."""
@@ -53,6 +54,9 @@ LIMITS: dict[str, dict[str, Value]] = {
 
 TEXT_METHODS = frozenset({"lower", "upper", "strip", "startswith", "endswith"})
 
+MOST_ITEMS = 16
+"""Longest tuple that is folded."""
+
 
 class NotConstant(Exception):
     """The expression cannot be folded: it depends on more than literals."""
@@ -67,13 +71,14 @@ def value_of(node: ast.expr, tree: ast.Module) -> Value:
     folding = _Folding(imported_paths(tree), {name: value for name, value in single.items() if value is not None})
     try:
         return folding.value(node)
-    except (ArithmeticError, ValueError, TypeError, RecursionError, KeyError) as error:
+    except (ArithmeticError, ValueError, TypeError, RecursionError, LookupError) as error:
         raise NotConstant from error
 
 
 def literal(value: Value) -> str:
-    """The value as a Python literal; raises NotConstant for NaN, which has none."""
-    if isinstance(value, float) and math.isnan(value):
+    """The value as a Python literal; raises NotConstant for NaN and versions, which have none, and for tuples, which
+    stand for lists, too."""
+    if isinstance(value, Version | tuple) or (isinstance(value, float) and math.isnan(value)):
         raise NotConstant
     if isinstance(value, float) and math.isinf(value):
         return "1e999" if value > 0 else "-1e999"
@@ -86,10 +91,14 @@ class _Folding:
     def __init__(self, paths: dict[str, str], assigned: dict[str, ast.expr]) -> None:
         self.paths, self.assigned = paths, assigned
         self.following: list[str] = []
+        self.items: dict[str, Value] = {}
+        """What the loop variables of comprehensions stand for."""
 
     def value(self, node: ast.expr) -> Value:
         found = self._value(node)
         if (isinstance(found, int) and abs(found) > LARGEST) or (isinstance(found, str) and len(found) > LONGEST):
+            raise NotConstant
+        if isinstance(found, tuple) and len(found) > MOST_ITEMS:
             raise NotConstant
         return found
 
@@ -100,6 +109,8 @@ class _Folding:
         match node:
             case ast.Constant(value=bool() | int() | float() | str() | None as known):
                 return known
+            case ast.Name(id=name) if name in self.items:
+                return self.items[name]
             case ast.Name(id=name) if name in self.assigned and name not in self.following:
                 self.following.append(name)
                 found = self.value(self.assigned[name])
@@ -127,9 +138,19 @@ class _Folding:
                 return found
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return self.value(body if self.value(test) else orelse)
-            case ast.Attribute(value=ast.Call(func=function, args=[dtype], keywords=[]), attr=attribute):
-                if dotted(function, self.paths) in ("torch.finfo", "torch.iinfo"):
-                    return LIMITS[dotted(dtype, self.paths) or ""][attribute]
+            case ast.Attribute(value=ast.Call(func=function, args=[dtype], keywords=[]), attr=attribute) if dotted(
+                function, self.paths
+            ) in ("torch.finfo", "torch.iinfo"):
+                return LIMITS[dotted(dtype, self.paths) or ""][attribute]
+            case ast.Attribute(value=owner, attr=attribute) if attribute in ATTRIBUTES:
+                if isinstance(found := self.value(owner), Version):
+                    return getattr(found, attribute)  # type: ignore[no-any-return]
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                return tuple(map(self.value, elements))
+            case ast.Subscript(value=owner, slice=place):
+                return self._item(self.value(owner), place)
+            case ast.GeneratorExp(elt=element, generators=[part]) | ast.ListComp(elt=element, generators=[part]):
+                return self._each(element, part)
             case ast.Call(func=function, args=args, keywords=[]):
                 return self._called(function, args)
         raise NotConstant
@@ -139,6 +160,12 @@ class _Folding:
         path = name or dotted(function, self.paths) or ""
         if path in ("os.environ.get", "os.getenv"):
             return self.value(args[1]) if len(args) > 1 else None
+        if path in CALLS and len(args) == 1:
+            return version(self._text(args[0]))
+        if path in ("tuple", "list") and len(args) == 1 and isinstance(items := self.value(args[0]), tuple):
+            return items
+        if path == "map" and len(args) == 2 and isinstance(items := self.value(args[1]), tuple):
+            return tuple(self._called(args[0], [ast.Constant(item)]) for item in items)
         if path == "hasattr" and len(args) == 2 and (owner := dotted(args[0], self.paths) or "").startswith("triton."):
             return is_installed(owner, str(self.value(args[1])))
         if path in FUNCTIONS and not (name and name in self.assigned):
@@ -147,7 +174,37 @@ class _Folding:
             text = self.value(function.value)
             if isinstance(text, str):
                 return self._checked(getattr(text, function.attr)(*map(self.value, args)))
+        if isinstance(function, ast.Attribute) and function.attr == "split" and len(args) == 1:
+            return tuple(self._text(function.value).split(self._text(args[0])))
         raise NotConstant
+
+    def _text(self, node: ast.expr) -> str:
+        found = self.value(node)
+        if not isinstance(found, str):
+            raise NotConstant
+        return found
+
+    def _item(self, owner: Value, place: ast.expr) -> Value:
+        if not isinstance(owner, tuple):
+            raise NotConstant
+        if isinstance(place, ast.Slice):
+            ends: list[Any] = [
+                None if one is None else self.value(one) for one in (place.lower, place.upper, place.step)
+            ]
+            return owner[slice(*ends)]
+        found: Value = owner[self.value(place)]  # type: ignore[index]
+        return found
+
+    def _each(self, element: ast.expr, part: ast.comprehension) -> Value:
+        items = self.value(part.iter)
+        if not isinstance(items, tuple) or not isinstance(part.target, ast.Name) or part.ifs:
+            raise NotConstant
+        found = []
+        for item in items:
+            self.items[part.target.id] = item
+            found.append(self.value(element))
+        self.items.pop(part.target.id, None)
+        return tuple(found)
 
     @staticmethod
     def _power(base: Value, exponent: Value) -> Value:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Iterable, Iterator, Set
+from contextlib import suppress
 
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import bindings, dotted, imported, imported_paths, names_in
@@ -78,9 +79,11 @@ def _decided(tree: ast.Module) -> list[Edit]:
 
 def _side(node: ast.stmt, tree: ast.Module) -> list[ast.stmt] | None:
     match node:
-        case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=[]) if _is_guard(body) and handlers:
-            if all(_works(statement, tree) for statement in body):
-                return [*body, *orelse]
+        case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=[]) if (
+            _is_guard(taken := _taken(body, tree)) and handlers
+        ):
+            if all(_works(statement, tree) for statement in taken):
+                return [*taken, *orelse]
             caught = [handler.body for handler in handlers if _caught(handler) & IMPORT_ERRORS]
             return caught[0] if caught else None
         case ast.If(test=test, body=body, orelse=orelse):
@@ -91,6 +94,18 @@ def _side(node: ast.stmt, tree: ast.Module) -> list[ast.stmt] | None:
             if len(sides) == 2 and all(map(_is_guard, sides)):
                 return next((side for side in sides if all(_works(one, tree) for one in side)), None)
     return None
+
+
+def _taken(body: list[ast.stmt], tree: ast.Module) -> list[ast.stmt]:
+    """`body` with each `if` whose condition is known (the version of Triton, for example) replaced by its branch."""
+    found: list[ast.stmt] = []
+    for statement in body:
+        if isinstance(statement, ast.If):
+            with suppress(NotConstant):
+                found += _taken(statement.body if value_of(statement.test, tree) else statement.orelse, tree)
+                continue
+        found.append(statement)
+    return found
 
 
 def _is_guard(body: list[ast.stmt]) -> bool:
