@@ -371,6 +371,21 @@ def test_a_library_call_becomes_a_library_step_where_the_problem_allows_it() -> 
         candidate_text(generated, "finish")
 
 
+def test_one_of_several_results_of_a_library_call_is_a_tensor_like_others() -> None:
+    step = (
+        "buf1 = torch.ops.aten.topk.default(arg0_1, 8, 1, True, True)\n        buf2 = buf1[0]\n        "
+        "assert_size_stride(buf2, ({rows}, 8), (8, 1), 'topk')\n        "
+        "extern_kernels.mm(buf2, buf2, out=buf0)\n        "
+    )
+    captures = tuple(capture(rows, width, product(step + LAUNCH.replace("arg0_1", "buf2"))) for rows, width in SIZES)
+    generated = Generated(captures=captures, inputs=(("x", None),))
+    text = candidate_text(generated, "any")
+    assert "buf1 = torch.topk(x, 8, 1, True, True)" in text
+    assert "(buf1[0], out, " in " ".join(text.split()).replace("( ", "(")
+    with pytest.raises(NotConverted, match=r"aten\.topk, aten\.mm, which need LIBRARY"):
+        candidate_text(generated, "finish")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [

@@ -73,7 +73,9 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
     if failures:
         raise failures[0]
     fault = f"; {generated.reason}" if generated.reason else ""
-    raise NotConverted(f"it calls {made[0].library[0]}, which needs LIBRARY = 'any' (--library any){fault}")
+    called = list(dict.fromkeys(made[0].library))
+    needs = "needs" if len(called) == 1 else "need"
+    raise NotConverted(f"it calls {', '.join(called)}, which {needs} LIBRARY = 'any' (--library any){fault}")
 
 
 def _converted(generated: Generated, captures: Sequence[Capture], way: Way | None = None) -> list[_Made]:

@@ -71,7 +71,8 @@ class Host:
                     self.lines.append(f"{self.renamed.get(target, target)} = {self._empty(shape, stride, dtype)}")
                 case ast.Assign(targets=[ast.Name(id=target)], value=value) if (said := self._view(value)) is not None:
                     self.renamed[target] = said
-                    self.elements.setdefault(target, self.elements_of(value))
+                    if target not in self.elements:  # the generated text states those of several results
+                        self.elements[target] = self.elements_of(value)
                 case ast.Expr(
                     value=ast.Call(func=ast.Attribute(value=ast.Name(id=kernel), attr="run"), args=arguments)
                 ) if kernel in self.module.kernels:
