@@ -46,6 +46,19 @@ def test_inputs_that_are_put_together_have_the_sum_of_their_dimensions() -> None
     }  # fmt: skip
 
 
+def test_a_fraction_of_a_dimension_and_one_over_it_are_computed() -> None:
+    made = sizes(())
+    found = made.solve({"share": tuple(0.15 / side for side in SIDES), "part": tuple(0.7 * side for side in SIDES)})
+    assert found == {"share": "0.15 / side", "part": "0.7 * side"}
+    with pytest.raises(NotConverted, match="no known size gives the number"):
+        made.solve({"hole": tuple(0.15 / side + 1e-9 for side in SIDES)})
+    heights = (31, 27, 22, 20, 29)
+    both = Sizes({"x": [*zip(heights, SIDES, strict=True)]}, [{"height": h} for h in heights], set())
+    assert both.solve({"hole": tuple(0.15 / (h * side) for h, side in zip(heights, SIDES, strict=True))}) == {
+        "hole": "0.15 / (height * x_size1)"
+    }
+
+
 @pytest.mark.parametrize(
     ("shapes", "read", "compared"),
     [

@@ -1,10 +1,10 @@
 """Inference of size expressions: the expression of the arguments' shapes that a number has, from its values at several
 sizes.
 
-A number is a product of dimensions, a dimension after a window, a sum of dimensions, or a product divided into parts.
-Where two expressions fit, or none, the conversion ends; nothing is guessed. A property that all compared sizes share (a
-dimension is even, a product divides without remainder) may be the reason for an omitted mask, so sizes without it are
-refused.
+A number is a product of dimensions, a dimension after a window, a sum of dimensions, a product divided into parts, or a
+fraction of dimensions. Where two expressions fit, or none, the conversion ends; nothing is guessed. A property that all
+compared sizes share (a dimension is even, a product divides without remainder) may be the reason for an omitted mask,
+so sizes without it are refused.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
+from itertools import combinations
 from typing import TypeVar
 
 from kernelwright.inductor.compare import Values
@@ -25,6 +27,9 @@ from kernelwright.model import Split
 K = TypeVar("K")
 
 Whole = tuple[int, ...]
+
+MOST_FACTORS = 3
+"""Maximum dimensions whose product is in a fraction."""
 
 MOST_DIVISOR = 8
 """Maximum divisor of a dimension after windows: the product of strides of convolutions and poolings."""
@@ -210,6 +215,8 @@ class Sizes:
             for root in (1, 2, 4):
                 if name not in found and (inverse := _inverse(values, root)) and (text := self._product(inverse)):
                     found[name] = f"({text}) ** -{1 / root}"
+            if name not in found and (text := self._fraction(values)) is not None:
+                found[name] = text
             if name not in found:
                 raise NotConverted(f"no known size gives the number {' or '.join(map(str, values[:3]))}")
         return found
@@ -308,6 +315,21 @@ class Sizes:
             if whole is not None and len(set(values)) > 1:
                 self._divides(whole, divisor)
                 return self._part_named(values, f"{whole} // {divisor}", (whole, divisor))
+        return None
+
+    def _fraction(self, values: Values) -> str | None:
+        """A number over a product of dimensions, or times one, such as the share of a class in label smoothing."""
+        if not all(type(one) is float for one in values):
+            return None
+        for count in range(1, MOST_FACTORS + 1):
+            for sizes in combinations(self.known, count):
+                products = [math.prod(one) for one in zip(*(size.values for size in sizes), strict=True)]
+                for power, sign in ((-1, "/"), (1, "*")):
+                    number = float(f"{values[0] / products[0] ** power:.12g}")
+                    made = (number * one**power for one in products)
+                    if number and all(map(partial(math.isclose, rel_tol=1e-14), made, values)):
+                        text = " * ".join(size.name for size in sizes)
+                        return f"{number} {sign} {text if count == 1 else f'({text})'}"
         return None
 
     def _shifted(self, values: Whole) -> str | None:

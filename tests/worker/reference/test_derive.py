@@ -239,14 +239,14 @@ def test_a_part_of_a_dimension_stays_a_part(tmp_path: Path, part: str) -> None:
 
 
 def test_the_reason_says_why_equal_numbers_cannot_change_together(tmp_path: Path) -> None:
-    text = model("return F.cross_entropy(x, *more, label_smoothing=0.1)") + (
+    text = model("return F.cross_entropy(x * x.shape[1] ** 0.5, *more)") + (
         "def get_inputs():\n    return [torch.rand(32, 8704), torch.randint(0, 8704, (32,))]\n"
         "def get_init_inputs():\n    return []\n"
     )
     left = derive(loaded(tmp_path, text)).left_alone
     assert "would still get high = 8704" in left["get_inputs[1]"]
     assert "; together with get_inputs[3]: " in left["get_inputs[1]"]
-    assert "instead of 1.1488" in left["get_inputs[1]"]
+    assert "instead of 93.295" in left["get_inputs[1]"]
 
 
 @pytest.mark.parametrize(
@@ -356,6 +356,30 @@ def test_a_network_whose_sizes_are_written_in_its_model_says_why_it_has_no_case(
     found = derive(loaded(tmp_path, text))
     assert found.cases == ()
     assert f"at most {MOST_ELEMENTS:,} are allowed" in found.left_alone[""]
+
+
+SHARES = {
+    "mean": "return x.sum(1) / x.shape[1]",
+    "mean of all": "return x.sum() / x.numel()",
+    "share": "return x * (0.15 / x.shape[1])",
+    "smoothed": "return F.cross_entropy(x, torch.arange(len(x)), label_smoothing=0.1)",
+}
+
+
+@pytest.mark.parametrize("name", SHARES)
+def test_a_size_shrinks_with_a_factor_that_follows_from_it(tmp_path: Path, name: str) -> None:
+    text = model(SHARES[name]) + "rows, width = 64, 4096\n" + INPUTS.replace("64, 32", "rows, width")
+    found = derive(loaded(tmp_path, text))
+    assert len(found.cases) == 3
+    assert all(int(case.params["width"]) < 4096 for case in found.cases)
+
+
+def test_a_factor_that_equals_a_size_stays(tmp_path: Path) -> None:
+    """Rows and columns shrink only together, and the factor has the same value."""
+    text = model("return x @ x * FACTOR") + "rows, columns, FACTOR = 1024, 1024, 1024\n"
+    found = derive(loaded(tmp_path, text + INPUTS.replace("64, 32", "rows, columns")))
+    assert all("FACTOR" not in case.params for case in found.cases)
+    assert "mul would get other = 512 instead of 1024" in found.left_alone["FACTOR"]
 
 
 INPUTS = "def get_inputs():\n    return [torch.randn(64, 32)]\ndef get_init_inputs():\n    return []\n"

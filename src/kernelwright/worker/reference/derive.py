@@ -31,6 +31,9 @@ program for each row, and the interpreter runs the programs one after the other.
 TILE = 32
 """Elements of the smallest tile that kernels commonly have along a dimension."""
 
+FACTOR = tuple(f"{operator} would get {argument} =" for operator, argument in trace.SCALED.items())
+"""How `trace.difference` begins for a factor."""
+
 MOST_CALLS = 20_000
 """Limit on the operators that are traced for one file. This many take about ten seconds."""
 
@@ -155,7 +158,7 @@ class Search:
             found = self.attempt(made)
             if isinstance(found, trace.Trace):
                 first, last = (before, found) if value < values[name] else (found, before)
-                found = trace.growth(first, last) or found
+                found = trace.growth(first, last) or self._factor(sizes, before, found, changed, value) or found
             if isinstance(found, trace.Trace):
                 if found.given == before.given:
                     return "no size of an input, parameter or output depends on it"
@@ -163,6 +166,16 @@ class Search:
             if found not in whys:
                 whys.append(found)
         return f"; together with {', '.join(one for one in equal if one != name)}: ".join(whys)
+
+    def _factor(
+        self, sizes: dict[str, int], before: trace.Trace, found: trace.Trace, changed: list[str], value: int
+    ) -> str:
+        """Why one of several changed numbers is no size but a factor that equals one, which has to stay; "" if none
+        is. A factor changes where no size does."""
+        if len(changed) == 1 or trace.factors(before) == trace.factors(found):
+            return ""
+        alone = (self.attempt({**sizes, name: value}) for name in changed)
+        return next((why for why in alone if isinstance(why, str) and why.startswith(FACTOR)), "")
 
     def shrunk(self) -> dict[str, int]:
         """Sizes with at most ROWS rows, WANTED_ELEMENTS and WANTED_FLOP, as far as the problem allows."""

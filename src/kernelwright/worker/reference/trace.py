@@ -7,6 +7,7 @@ and flags are not sizes.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 from collections.abc import Iterator, Sequence
@@ -57,6 +58,9 @@ PARTS = {
 LINKED = {"randint": ("low", "high"), "full": ("fill_value",), "random_": ("from", "to")}
 """Arguments that limit or set values. One that equals a size (the number of classes, the length of a table) has to
 follow that size."""
+
+SCALED = {"mul": "other", "div": "other"}
+"""Factors. One may change as a size does, or as its inverse (a sum divided by the number of its terms)."""
 
 RANDOM_FILLS = {"uniform_": {"from", "to"}, "normal_": {"mean", "std"}}
 """Arguments that an initialisation computes from the sizes of a parameter; they may differ."""
@@ -237,6 +241,8 @@ def _call_differences(one: Call, two: Call, base: Trace, other: Trace) -> Iterat
             continue
         if argument in LINKED.get(name, ()) and _is_linked(value, found, base, other):
             continue
+        if argument == SCALED.get(name) and _is_scaled(value, found, base, other):
+            continue
         yield f"{name} would get {argument} = {_shown(found)} instead of {_shown(value)}"
     for argument in LINKED.get(name, ()):
         value, found = one.arguments.get(argument), two.arguments.get(argument)
@@ -356,6 +362,27 @@ def _is_linked(value: Any, found: Any, base: Trace, other: Trace) -> bool:
     if not links:
         return bool(value == found)
     return any(other.given[name].shape[dim] + offset == found for name, dim, offset in links)
+
+
+def _is_scaled(value: Any, found: Any, base: Trace, other: Trace) -> bool:
+    """Whether a number changed in the ratio of a size, or of a product of adjacent ones, or its inverse. The sizes are
+    those of an input or parameter."""
+    if not {type(value), type(found)} <= {int, float}:
+        return False
+    shapes = [(spec.shape, other.given[name].shape) for name, spec in base.given.items() if not name.startswith("out")]
+    for one, two in shapes:
+        for first, last in itertools.combinations(range(len(one) + 1), 2):
+            a, b = math.prod(one[first:last]), math.prod(two[first:last])
+            if a != b and (math.isclose(value * b, found * a) or math.isclose(value * a, found * b)):
+                return True
+    return False
+
+
+def factors(traced: Trace) -> list[Any]:
+    """The numbers that the operators of SCALED get."""
+    return [one.arguments.get(argument) for one in traced.calls
+            if (argument := SCALED.get(one.operator)) is not None
+            and not isinstance(one.arguments.get(argument), Seen)]  # fmt: skip
 
 
 def growth(before: Trace, after: Trace) -> str:
