@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import DynamicOutputShapeException
 
 from kernelwright.errors import ProblemError
 from kernelwright.worker.reference.cures import cure_for
@@ -21,6 +22,8 @@ from kernelwright.worker.reference.problem_module import call
         (ModuleNotFoundError("No module named 'einops'"), "install it beside kernelwright"),
         (ModuleNotFoundError("No module named 'blocks'"), "modules of your own go into sources/ beside problem.py"),
         (ImportError("attempted relative import with no known parent package"), "Problem.from_module(MODULE, INPUTS)"),
+        (RuntimeError("PyTorch is not linked with support for cuda devices"), "do this on a machine with a GPU"),
+        (DynamicOutputShapeException("aten.nonzero.default"), "torch.where, or output_size=…, gives it a fixed size"),
         (ImportError("cannot import name 'a' from 'b'"), ""),
         (ValueError("of another kind"), ""),
     ],

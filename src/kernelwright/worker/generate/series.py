@@ -12,6 +12,7 @@ from kernelwright.errors import ProblemError
 from kernelwright.model import Capture, Case
 from kernelwright.worker.generate.capture import Choices, capture
 from kernelwright.worker.generate.rows import whole_rows
+from kernelwright.worker.reference.cures import cure_for
 from kernelwright.worker.reference.load import LoadedProblem
 from kernelwright.worker.reference.problem_module import words_of
 
@@ -60,5 +61,6 @@ class Series:
         except Exception as error:  # noqa: BLE001 - whatever Inductor raises ends this series, not the run
             traceback.print_exc()
             words = words_of(error).partition("\n")[0][:300]
-            self.faults[name] = f"Inductor raised {type(error).__name__}: {words}"
+            cure = cure_for(error, words)
+            self.faults[name] = f"Inductor raised {type(error).__name__}: {words}{f' ({cure})' if cure else ''}"
             return ()
