@@ -108,6 +108,25 @@ def test_a_factor_that_begins_inside_its_tensor_is_not_split(offset: int, is_spl
 
 
 @pytest.mark.parametrize(
+    ("second", "is_split"),
+    [
+        ("arg0_1", True),
+        ("reinterpret_tensor(arg0_1, ({rows}, {width}), ({width}, 1), 7)", False),
+        ("buf0", False),
+    ],
+    ids=["the same tensor", "a part of it", "a tensor of another size"],
+)
+def test_a_kernel_that_is_launched_twice_is_split_only_if_one_offset_serves_both(second: str, is_split: bool) -> None:
+    def twice(text: str) -> str:
+        [line] = [one for one in text.splitlines() if ".run(arg0_1, arg0_1," in one]
+        return text.replace(line, f"{line}\n{line.replace('.run(arg0_1, arg0_1,', f'.run(arg0_1, {second},')}")
+
+    texts = candidate_texts(templates(change=twice), "finish", True)
+    assert ("split_factor" in texts[0], "tf32x3" in texts[0]) == (is_split, not is_split)
+    assert "(None, " not in texts[0]
+
+
+@pytest.mark.parametrize(
     "generated",
     [templates(dtype="float16"), templates(precision="tf32")],
     ids=["half precision", "TF32 stated"],

@@ -121,13 +121,12 @@ class Host:
                 return tensor
         return None
 
-    def parts_of(self, factor: ast.expr) -> tuple[ast.Name, list[str]]:
-        """A tensor for the parts of a product's factor, which has a `tensor_of`, and the lines that make it, see
-        `parts`."""
-        tensor, elements = self.tensor_of(factor), self.elements_of(factor).text()
-        name = f"{tensor}_parts"
+    def parts_of(self, factor: ast.expr, tensor: str) -> tuple[ast.Name, list[str]]:
+        """A tensor for the parts of a product's factor, and the lines that make it, see `parts`. tensor: the one that
+        the factor begins with, see `tensor_of`."""
+        name, elements = f"{tensor}_parts", self.elements_of(factor).text()
         self.elements[name] = product(["2", elements])
-        return ast.Name(name, ast.Load()), host_lines(str(tensor), name, elements, self.device)
+        return ast.Name(name, ast.Load()), host_lines(tensor, name, elements, self.device)
 
     def _view(self, node: ast.expr) -> str | None:
         """An expression for another name or view of a tensor; None for anything else."""

@@ -44,12 +44,10 @@ class Kernels:
         self._taken: set[str] = set()
         self._texts: list[str] = []
         self._tunables: list[list[str]] = [[] for _ in range(max(map(len, configs.values()), default=1))]
-        names = [kernel.name for _, kernel, _ in host.launches]
         for line, kernel, arguments in host.launches:
             if kernel.name not in self._written:
-                count = sum(one.arg.find("_ptr") >= 0 for one in kernel.main.args.args)
-                called = [host.text(one) for one in arguments[:count]] if names.count(kernel.name) == 1 else []
-                self._written[kernel.name] = self._converted(kernel, arguments, called)
+                every = [given for _, one, given in host.launches if one.name == kernel.name]
+                self._written[kernel.name] = self._converted(kernel, every)
             host.lines[line] = self._launch(kernel, arguments)
 
     @property
@@ -64,19 +62,21 @@ class Kernels:
         """The text of the tunables for each config: the n-th of every kernel, or its first where it has fewer."""
         return ["\n".join(lines) for lines in self._tunables]
 
-    def _converted(self, kernel: Kernel, arguments: Sequence[ast.expr], called: Sequence[str]) -> Written:
-        """called: the names of the tensors that are passed for its pointers; empty where several launches differ."""
+    def _converted(self, kernel: Kernel, launches: Sequence[Sequence[ast.expr]]) -> Written:
+        """launches: the arguments of each launch."""
+        pointers = sum(one.arg.find("_ptr") >= 0 for one in kernel.main.args.args)
+        called = [self._host.text(one) for one in launches[0][:pointers]] if len(launches) == 1 else []
         if kernel.name not in self._configs:
             raise NotConverted(f"{kernel.name} has no config")
         split, factor, found = None, None, self._found
         if kernel.template is not None and self._way is not None:
             split = self._way(kernel.template)
             main, factor = split_products(kernel.main, split.precision)
-            if factor is not None and self._host.tensor_of(arguments[factor]) is None:
+            if factor is not None and not self._has_parts([arguments[factor] for arguments in launches]):
                 main, factor = split_products(kernel.main, "tf32x3")
             kernel = replace(kernel, main=main)
         if factor is not None:
-            found = {**found, parts.ELEMENTS: self._host.elements_of(arguments[factor]).text()}
+            found = {**found, parts.ELEMENTS: self._host.elements_of(launches[0][factor]).text()}
         with_sizes = split is not None and split.with_sizes
         name = readable_name(kernel, self._taken)
         converted = convert_kernel(kernel, name, self._holes, found, called, with_sizes)
@@ -85,6 +85,12 @@ class Kernels:
         comment = f"# Fuses: {operations}.{SIZES_ARE_ARGUMENTS * with_sizes}"
         self._texts += [*converted.texts[:-1], f"{comment}\n{converted.texts[-1]}"]
         return Written(converted, constants, factor)
+
+    def _has_parts(self, factors: Sequence[ast.expr]) -> bool:
+        """Whether all factors begin where their tensors begin, and these have the same number of elements: a kernel
+        finds the low parts behind as many high ones."""
+        whole = all(self._host.tensor_of(one) is not None for one in factors)
+        return whole and len({self._host.elements_of(one).text() for one in factors}) == 1
 
     def _add_tunables(self, kernel: Kernel, converted: Converted, split: Split | None) -> Mapping[str, str]:
         """The module's names of a kernel's tunables, whose lines are added."""
@@ -105,7 +111,7 @@ class Kernels:
 
     def _launch(self, kernel: Kernel, arguments: Sequence[ast.expr]) -> str:
         one, before = self._written[kernel.name], list[str]()
-        if one.factor is not None:
-            split, before = self._host.parts_of(arguments[one.factor])
+        if one.factor is not None and (tensor := self._host.tensor_of(arguments[one.factor])) is not None:
+            split, before = self._host.parts_of(arguments[one.factor], tensor)
             arguments = [*arguments[: one.factor], split, *arguments[one.factor + 1 :]]
         return "\n    ".join([*before, self._host.launch(kernel, one.converted, arguments, one.constants)])

@@ -94,6 +94,11 @@ def test_constants_are_computed(written: str, computed: str) -> None:
     ).replace(")", "")
 
 
+def test_a_name_of_the_module_is_no_builtin() -> None:
+    source = "map = other\nif tuple(map(int, '3.0'.split('.'))) == (3, 0):\n    SERVES = 1\nelse:\n    SERVES = 2\n"
+    assert "if tuple(map(" in normal_form(source + KERNEL)
+
+
 def test_a_list_of_constants_stays_a_list() -> None:
     written = "SERVES = 'a b'.split(' ')"
     assert normal_form(f"{written}\n{KERNEL}").startswith(f"{written}\n")

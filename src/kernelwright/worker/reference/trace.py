@@ -357,8 +357,8 @@ def _is_linked(value: Any, found: Any, base: Trace, other: Trace) -> bool:
     if type(value) is not int or type(found) is not int:
         return bool(value == found)
     offsets = [0, 1] if value > 1 else []
-    links = [(name, dim, offset) for name, spec in base.given.items() for dim, size in enumerate(spec.shape)
-             for offset in offsets if not name.startswith("output ") and size + offset == value]  # fmt: skip
+    links = [(name, dim, offset) for name in _read(base) for dim, size in enumerate(base.given[name].shape)
+             for offset in offsets if size + offset == value]  # fmt: skip
     if not links:
         return bool(value == found)
     return any(other.given[name].shape[dim] + offset == found for name, dim, offset in links)
@@ -369,13 +369,18 @@ def _is_scaled(value: Any, found: Any, base: Trace, other: Trace) -> bool:
     those of an input or parameter."""
     if not {type(value), type(found)} <= {int, float}:
         return False
-    shapes = [(spec.shape, other.given[name].shape) for name, spec in base.given.items() if not name.startswith("out")]
-    for one, two in shapes:
+    for name in _read(base):
+        one, two = base.given[name].shape, other.given[name].shape
         for first, last in itertools.combinations(range(len(one) + 1), 2):
             a, b = math.prod(one[first:last]), math.prod(two[first:last])
             if a != b and (math.isclose(value * b, found * a) or math.isclose(value * a, found * b)):
                 return True
     return False
+
+
+def _read(traced: Trace) -> list[str]:
+    """The names of the inputs and parameters among what is given."""
+    return [name for name in traced.given if not name.startswith("output ")]
 
 
 def factors(traced: Trace) -> list[Any]:

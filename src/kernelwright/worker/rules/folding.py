@@ -158,6 +158,8 @@ class _Folding:
     def _called(self, function: ast.expr, args: list[ast.expr]) -> Value:
         name = function.id if isinstance(function, ast.Name) and function.id not in self.paths else None
         path = name or dotted(function, self.paths) or ""
+        if name and name in self.assigned:
+            raise NotConstant
         if path in ("os.environ.get", "os.getenv"):
             return self.value(args[1]) if len(args) > 1 else None
         if path in CALLS and len(args) == 1:
@@ -168,7 +170,7 @@ class _Folding:
             return tuple(self._called(args[0], [ast.Constant(item)]) for item in items)
         if path == "hasattr" and len(args) == 2 and (owner := dotted(args[0], self.paths) or "").startswith("triton."):
             return is_installed(owner, str(self.value(args[1])))
-        if path in FUNCTIONS and not (name and name in self.assigned):
+        if path in FUNCTIONS:
             return self._checked(FUNCTIONS[path](*map(self.value, args)))
         if isinstance(function, ast.Attribute) and function.attr in TEXT_METHODS:
             text = self.value(function.value)

@@ -86,14 +86,19 @@ def _side(node: ast.stmt, tree: ast.Module) -> list[ast.stmt] | None:
                 return [*taken, *orelse]
             caught = [handler.body for handler in handlers if _caught(handler) & IMPORT_ERRORS]
             return caught[0] if caught else None
-        case ast.If(test=test, body=body, orelse=orelse):
+        case ast.If(body=body, orelse=orelse):
             try:
-                return body if value_of(test, tree) else orelse
+                return _branch(node, tree)
             except NotConstant:
                 sides = [side for side in (body, orelse) if side]
             if len(sides) == 2 and all(map(_is_guard, sides)):
                 return next((side for side in sides if all(_works(one, tree) for one in side)), None)
     return None
+
+
+def _branch(node: ast.If, tree: ast.Module) -> list[ast.stmt]:
+    """The branch of a module-level `if` that is taken; raises NotConstant where its condition is not known."""
+    return node.body if value_of(node.test, tree) else node.orelse
 
 
 def _taken(body: list[ast.stmt], tree: ast.Module) -> list[ast.stmt]:
@@ -102,7 +107,7 @@ def _taken(body: list[ast.stmt], tree: ast.Module) -> list[ast.stmt]:
     for statement in body:
         if isinstance(statement, ast.If):
             with suppress(NotConstant):
-                found += _taken(statement.body if value_of(statement.test, tree) else statement.orelse, tree)
+                found += _taken(_branch(statement, tree), tree)
                 continue
         found.append(statement)
     return found
