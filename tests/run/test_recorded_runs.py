@@ -16,7 +16,18 @@ import pytest
 
 from fakes import FakeProposer, FakeWorker, step
 from kernelwright.journal import Event, EventKind, Journal, fold
-from kernelwright.model import Budget, Candidate, Evaluation, Incumbent, Operator, Profile, Proposal, Request, Scalar
+from kernelwright.model import (
+    Budget,
+    Candidate,
+    Evaluation,
+    Incumbent,
+    Operator,
+    Profile,
+    Proposal,
+    Request,
+    RunInfo,
+    Scalar,
+)
 from kernelwright.propose import Context, build_proposer
 from kernelwright.report.framework import BENCH
 from kernelwright.report.text import report_text
@@ -25,7 +36,7 @@ from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import read_run
 from kernelwright.run import optimize
 from kernelwright.run.replay import replay
-from kernelwright.search import build_strategy
+from kernelwright.search import Strategy, build_strategy
 from running import Create
 from running import run as run_once
 
@@ -92,6 +103,12 @@ class Recorded:
             return self._ends[self._seen]
 
 
+def strategy_of(info: RunInfo) -> Strategy:
+    settings = info.settings
+    known = [known.candidate for known in info.known]
+    return build_strategy(settings.strategy, info.starter, settings.seed, settings.strategy_options, known)
+
+
 def ends(event: Event) -> bool:
     """Whether a trial, or a confirmation, is finished by it."""
     return isinstance(event.payload, Evaluation) or (
@@ -128,8 +145,7 @@ def test_every_run_that_is_kept_is_replayed() -> None:
 @every_run
 def test_the_strategy_asks_at_every_event_what_it_asked_then(recorded: Journal) -> None:
     info, events = recorded.info, recorded.events()
-    strategy = build_strategy(info.settings.strategy, info.starter, info.settings.seed, info.settings.strategy_options)
-    state = replay(events, strategy, recorded.folder)
+    state = replay(events, strategy_of(info), recorded.folder)
     assert len(state.told) == len(recorded.trials())
 
 
@@ -191,8 +207,7 @@ def made_again(recorded: Journal, folder: Path) -> None:
     with Journal.create(folder, msgspec.structs.replace(info, settings=settings)) as journal:
         proposer = FakeProposer(record.propose, shows_profiles=bool(record.profiles))
         for stop in stops(events):
-            strategy = build_strategy(settings.strategy, info.starter, settings.seed, settings.strategy_options)
-            optimize(journal, strategy, proposer, worker, budget=Budget(trials=stop), on_event=record.saw)
+            optimize(journal, strategy_of(info), proposer, worker, budget=Budget(trials=stop), on_event=record.saw)
         again = journal.events()
         assert by_trial(again) == by_trial(events)
         told = (EventKind.EVALUATED, EventKind.TOLD, EventKind.CONFIRMED)
