@@ -17,6 +17,7 @@ from kernelwright.source.edits import Edit, block, edited
 from kernelwright.source.kernels import DECORATORS, jit_functions
 from kernelwright.worker.rules.constexprs import constexpr_functions
 from kernelwright.worker.rules.folding import NotConstant, literal, value_of
+from kernelwright.worker.rules.foreign import annotated, root_of, used
 from kernelwright.worker.rules.guards import guards, handlers
 from kernelwright.worker.rules.installed import is_installed
 from kernelwright.worker.rules.spelling import other_modules, other_names
@@ -27,6 +28,8 @@ ENTRIES = frozenset({"kernel_function", "ModelNew", "SERVES"})
 
 SILENT = frozenset({"logging", "warnings"})
 """Modules that only write messages. Statements that call them are removed."""
+
+LOGGER = "logger"
 
 IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"})
 
@@ -180,14 +183,18 @@ def _is_plain(node: ast.expr) -> bool:
 
 
 def _spoken(tree: ast.Module) -> list[Edit]:
-    """Remove statements that call a module in SILENT, or an object obtained from one, such as a logger."""
-    silent = {name for name, path in imported_paths(tree).items() if path.partition(".")[0] in SILENT}
+    """Remove statements that call a module in SILENT, or an object obtained from one, such as a logger. A function of
+    another package that makes one has a name that ends with LOGGER."""
+    paths = imported_paths(tree)
+    silent = {name for name, path in paths.items() if path.partition(".")[0] in SILENT}
     for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _root(node.value) in silent:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and (
+            root_of(node.value) in silent or (dotted(node.value.func, paths) or "").lower().endswith(LOGGER)
+        ):  # fmt: skip
             silent |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     kernels = {id(function.node) for function in jit_functions(tree)}
     nodes = (node for top in tree.body if id(top) not in kernels for node in ast.walk(top))
-    return [Edit(node, node, "pass") for node in nodes if isinstance(node, ast.Expr) and _root(node.value) in silent]
+    return [Edit(node, node, "pass") for node in nodes if isinstance(node, ast.Expr) and root_of(node.value) in silent]
 
 
 def _settled(tree: ast.Module) -> list[Edit]:
@@ -202,12 +209,6 @@ def _calls_of(names: Set[str], nodes: Iterable[ast.AST], tree: ast.Module) -> It
     for node in nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and dotted(node.value.func, paths) in names:
             yield Edit(node, node, "pass")
-
-
-def _root(node: ast.expr) -> str | None:
-    while isinstance(node, ast.Call | ast.Attribute):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else None
 
 
 def _unreached(tree: ast.Module) -> list[Edit]:
@@ -374,5 +375,5 @@ def _decorated(tree: ast.Module) -> list[Edit]:
 
 STEPS: tuple[Callable[[ast.Module], list[Edit]], ...] = (
     other_modules, other_names, constexpr_functions, _decided, _computed, _spoken, _settled, guards, handlers, _traced,
-    _bared, _decorated, _unreached, _raises,
+    _bared, _decorated, used, annotated, _unreached, _raises,
 )  # fmt: skip

@@ -43,6 +43,7 @@ from kernelwright.worker.processes.outcome import Ended, TooLargeFor
 from kernelwright.worker.record.messages import RecordCases
 from kernelwright.worker.rules.constants import computed_constants, with_constants
 from kernelwright.worker.rules.extract import Finding, Kernels
+from kernelwright.worker.rules.foreign import without_foreign
 from kernelwright.worker.rules.languages import Rules, rules_for
 from kernelwright.worker.rules.normal import normal_form
 from kernelwright.worker.session import Session
@@ -192,7 +193,7 @@ class Subject:
         wanted = computed_constants(normal) if made.findings else ()
         if made.findings and (wanted or all(_may_go(finding, normal) for finding in made.findings)):
             try:
-                recorded = self._recorded(normal, cases, wanted)
+                recorded = self._recorded(without_foreign(normal), cases, wanted)
             except Ended:  # the findings of the rules say more than this failure
                 return made
             taken = {number for recording in recorded.recordings for number in recording.taken}

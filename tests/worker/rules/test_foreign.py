@@ -1,0 +1,82 @@
+"""Imports of other packages: what is left out for the first recording, and annotations that name them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kernelwright.source import parse as syntax
+from kernelwright.source.edits import edited
+from kernelwright.worker.rules import triton
+from kernelwright.worker.rules.foreign import used, without_foreign
+from kernelwright.worker.rules.normal import normal_form
+
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+{top}
+
+@triton.jit
+def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + lanes, tl.load(x_ptr + lanes, mask=lanes < n) * 2, mask=lanes < n)
+
+def kernel_function(x):
+    {host}
+    out = torch.empty_like(x)
+    double_kernel[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)
+    return out
+"""
+
+
+def source_of(top: str, host: str) -> str:
+    return KERNEL.format(top=top, host=host.replace("\n", "\n    "))
+
+
+@pytest.mark.parametrize(("written", "left"), [
+    ("import vllm", "pass"), ("import torch, vllm", "import torch"), ("from vllm import one", "pass"),
+    ("from ..utils import one", "pass"), ("import os", "import os"), ("from torch.fx import wrap", None),
+    ("import numpy as np", None), ("from numpy import ndarray", "pass"),
+    ("from triton.no_such_module import one", "pass"), ("import vllm\none = two = vllm.one()", "pass\npass"),
+    ("import vllm\none: int = vllm.one", "pass\npass"), ("import vllm\na.one = vllm.one", "pass\na.one = vllm.one"),
+])  # fmt: skip
+def test_what_is_left_out_for_the_first_recording(written: str, left: str | None) -> None:
+    assert without_foreign(written) == (written if left is None else left)
+
+
+def test_branches_keep_their_numbers_without_what_is_left_out() -> None:
+    source = source_of("import vllm\nMOST = vllm.most()", "if x.dim() > 3:\n    return x * MOST")
+    assert without_foreign(source).count("\n") == source.count("\n")
+    assert without_foreign(source).splitlines()[7:] == source.splitlines()[7:]
+
+
+@pytest.mark.parametrize(("annotation", "left"), [
+    ("vllm.Config", "object"), ("'vllm.Config'", "object"), ("list[vllm.Config] | None", "object"),
+    ("np.ndarray", "object"), ("torch.Tensor", "torch.Tensor"), ("Optional[int]", "Optional[int]"),
+    ("'torch.Tensor'", "'torch.Tensor'"), ("tuple[int, ...]", "tuple[int, ...]"),
+])  # fmt: skip
+def test_an_annotation_of_another_package_says_nothing(annotation: str, left: str) -> None:
+    top = "from typing import Optional\nimport vllm\nimport numpy as np\n"
+    top += f"def one(x: {annotation}, *, y: {annotation} = 1) -> {annotation}:\n    z: {annotation} = x\n    return z"
+    made = normal_form(source_of(top, "one(x)")).replace("(object)", "object")
+    assert f"def one(x: {left}, *, y: {left} = 1) -> {left}:\n    z: {left} = x" in made
+    assert [str(finding) for finding in triton.check(made).findings] == []
+
+
+def test_an_annotation_of_a_field_or_a_kernel_stays() -> None:
+    top = "import vllm\nclass One:\n    x: vllm.Config = 1"
+    made = normal_form(source_of(top, "One()").replace("n, BLOCK", "n: vllm.Config, BLOCK"))
+    assert made.count("vllm.Config") == 2
+
+
+@pytest.mark.parametrize(("written", "left"), [
+    ("vllm.register(op=1)", "pass"), ("vllm.register(op=1)(kernel_function)", "pass"),
+    ("ONE = vllm.one()", "ONE = vllm.one()"),
+    ("torch.register(vllm)", "torch.register(vllm)"), ("sys.setswitchinterval(1)", "sys.setswitchinterval(1)"),
+    ("if isinstance(torch, vllm.Config):\n    print()", "if (False):\n    print()"),
+    ("if isinstance(torch, (vllm.A, int)):\n    print()", "if isinstance(torch, (vllm.A, int)):\n    print()"),
+    ("if isinstance(torch.load(), vllm.A):\n    print()", "if isinstance(torch.load(), vllm.A):\n    print()"),
+])  # fmt: skip
+def test_what_only_another_package_would_do_is_left_out(written: str, left: str) -> None:
+    source = f"import sys, torch, vllm\n{written}\n"
+    assert edited(source, used(syntax.parse(source))) == f"import sys, torch, vllm\n{left}\n"
