@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from evaluated import Evaluations, StartedWorker, Submission
-from kernelwright.model import Evaluation, Status
+from doubled import Judged, judged_texts
+from evaluated import StartedWorker
+from kernelwright.model import Status
 
 KERNEL = """
 import torch
@@ -26,29 +25,6 @@ def kernel_function(x):
     double_kernel[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)
     return out
 """
-
-PROBLEM = """
-import torch
-
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return x * 2
-
-
-CASES = [dict(name="short", n=64, small=True), dict(name="long", n=1024)]
-
-
-def get_inputs(n=64):
-    return [torch.randn(n)]
-
-
-def get_init_inputs():
-    return []
-"""
-
-
-Judged = Callable[[str, str], Evaluation]
 
 
 def source_of(top: str, host: str) -> str:
@@ -88,16 +64,13 @@ TAKEN = {
 
 @pytest.fixture(scope="module")
 def judged(shared_worker: StartedWorker, tmp_path_factory: pytest.TempPathFactory) -> Judged:
-    problem = tmp_path_factory.mktemp("problem") / "double.py"
-    problem.write_text(PROBLEM)
-    every = [Submission(problem, source_of(*lines)) for lines in (*UNTAKEN.values(), *TAKEN.values())]
-    evaluations = Evaluations(shared_worker(), every)
-    return lambda top, host: evaluations.of(Submission(problem, source_of(top, host)))
+    every = [source_of(*lines) for lines in (*UNTAKEN.values(), *TAKEN.values())]
+    return judged_texts(shared_worker, tmp_path_factory.mktemp("problem"), every)
 
 
 @pytest.mark.parametrize("what", UNTAKEN)
 def test_an_import_of_another_package_that_no_call_uses_is_left_out(judged: Judged, what: str) -> None:
-    found = judged(*UNTAKEN[what])
+    found = judged(source_of(*UNTAKEN[what]))
     assert found.status is Status.PASSED, found.reason
     for package in ("vllm", "flash_attn", "einops", "utils"):
         assert f"import {package}" not in (found.judged_source or "")
@@ -106,6 +79,6 @@ def test_an_import_of_another_package_that_no_call_uses_is_left_out(judged: Judg
 
 @pytest.mark.parametrize("what", TAKEN)
 def test_an_import_of_another_package_that_a_call_uses_is_refused(judged: Judged, what: str) -> None:
-    found = judged(*TAKEN[what])
+    found = judged(source_of(*TAKEN[what]))
     assert found.status is Status.REJECTED
     assert "import" in found.reason

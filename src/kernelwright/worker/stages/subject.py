@@ -46,6 +46,7 @@ from kernelwright.worker.rules.extract import Finding, Kernels
 from kernelwright.worker.rules.foreign import without_foreign
 from kernelwright.worker.rules.languages import Rules, rules_for
 from kernelwright.worker.rules.normal import normal_form
+from kernelwright.worker.rules.uncompiled import REFUSED, broken_kernels, without_broken
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.recording import RecorderRun, accepted, given, read, run_recorder
 from kernelwright.worker.stages.stand_ins import Outline
@@ -89,6 +90,7 @@ class Subject:
         self.declared: tuple[Property, ...] = ()
         self.taken: dict[str, frozenset[int]] = {}
         self.replaced: tuple[str, ...] = ()
+        self.refused: tuple[Finding, ...] = ()
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -146,6 +148,10 @@ class Subject:
                 return
             except TooLargeFor as ended:
                 self._take_next_config(ended)
+            except Ended as ended:
+                if self.refused and REFUSED in ended.reason:
+                    raise Ended(Status.REJECTED, _listed(self.refused)) from ended
+                raise
 
     def _take_next_config(self, ended: TooLargeFor) -> None:
         """Select the next config of an autotuned kernel whose config does not fit, as Triton's autotuner skips it.
@@ -172,7 +178,7 @@ class Subject:
         if not kernels.names:
             raise Ended(Status.REJECTED, "there is no module-level function under @triton.jit")
         if kernels.findings:
-            raise Ended(Status.REJECTED, "; ".join(str(finding) for finding in kernels.findings[:8]))
+            raise Ended(Status.REJECTED, _listed(kernels.findings))
         if why := rules.why_not_judged(self.processes.on_gpu):
             raise Ended(Status.NOT_VERIFIED, f"not verified here: {why}")
         self.kernels_sha, self.kernels_source = codec.sha(kernels.source), kernels.source
@@ -190,6 +196,7 @@ class Subject:
         made = rules.check(normal)
         if not made.names:
             return kernels
+        normal, made = self._without_broken(rules, normal, made)
         wanted = computed_constants(normal) if made.findings else ()
         if made.findings and (wanted or all(_may_go(finding, normal) for finding in made.findings)):
             try:
@@ -204,10 +211,23 @@ class Subject:
             made = rules.check(normal)
             if not made.names:
                 return before
-            self.replaced = replaced
+            self.replaced += replaced
         if not made.findings:
             self.source = normal
         return made
+
+    def _without_broken(self, rules: Rules, normal: str, made: Kernels) -> tuple[str, Kernels]:
+        """The normal form and its kernels, with refusals in place of the kernels' branches that break a rule, unless
+        the kernels then still break one."""
+        found = without_broken(normal, made.findings)
+        if not found.findings:
+            return normal, made
+        source = normal_form(found.source)
+        kernels = rules.check(source)
+        if not kernels.names or broken_kernels(source, kernels.findings):
+            return normal, made
+        self.refused, self.replaced = found.findings, found.conditions
+        return source, kernels
 
     def _recorded(self, source: str, cases: list[str], constants: tuple[str, ...] = ()) -> Recorded:
         """The recordings of these cases and the values of `constants`. Raises Ended if the recorder fails or its answer
@@ -352,6 +372,10 @@ class Subject:
             for case, plan in sorted(self._plans_of_problem().items())
         ]
         return hashlib.sha256(codec.encode(described)).hexdigest()[:16]
+
+
+def _listed(findings: Sequence[Finding]) -> str:
+    return "; ".join(str(finding) for finding in findings[:8])
 
 
 def _may_go(finding: Finding, source: str) -> bool:

@@ -1,0 +1,89 @@
+"""Refusals in place of a kernel's branches that break a rule. Pure syntax.
+
+Triton compiles no branch whose condition is a constant that is false, and published kernels name there what they do not
+need. The refusal is a `static_assert`, so a launch that would compile the branch fails.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kernelwright.source import parse as syntax
+from kernelwright.source.bindings import imported_paths
+from kernelwright.source.edits import Edit, edited
+from kernelwright.source.kernels import jit_functions
+from kernelwright.worker.rules.imports import Finding
+
+REFUSED = "not judged: "
+"""The beginning of the message of a refusal; what follows is the finding."""
+
+
+@dataclass(frozen=True)
+class Uncompiled:
+    """The source with refusals, the findings that they replace, and "line N: condition" for each branch."""
+
+    source: str
+    findings: tuple[Finding, ...] = ()
+    conditions: tuple[str, ...] = ()
+
+
+def without_broken(source: str, findings: Sequence[Finding]) -> Uncompiled:
+    """`source` with a refusal in place of each branch of a kernel that has one of `findings`. Unchanged if a finding in
+    a kernel is in no branch."""
+    tree = syntax.parse(source)
+    language = next((name for name, path in imported_paths(tree).items() if path == "triton.language"), None)
+    found = list(_in_kernels(tree, findings))
+    replaced = {id(branch.nodes[0]): (branch, finding) for finding, branch in reversed(found) if branch is not None}
+    if language is None or any(branch is None for _, branch in found):
+        return Uncompiled(source)
+    edits = [branch.refusal(f"{language}.static_assert", finding) for branch, finding in replaced.values()]
+    conditions = [f"line {branch.nodes[0].lineno}: {branch.condition}" for branch, _ in replaced.values()]
+    return Uncompiled(edited(source, edits), tuple(finding for finding, _ in found), tuple(conditions[::-1]))
+
+
+def broken_kernels(source: str, findings: Sequence[Finding]) -> bool:
+    """Whether one of `findings` is in a kernel."""
+    return any(_in_kernels(syntax.parse(source), findings))
+
+
+def _in_kernels(tree: ast.Module, findings: Sequence[Finding]) -> Iterator[tuple[Finding, _Branch | None]]:
+    """The findings in kernels, each with the innermost branch that has it."""
+    functions = [kernel.node for kernel in jit_functions(tree)]
+    inside = {id(node) for function in functions for statement in function.body for node in ast.walk(statement)}
+    launched = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in inside}
+    for function in functions:
+        branches = [*_branches(function)]
+        if function.name not in launched:
+            branches.insert(0, _Branch(tuple(function.body), f"{function.name}() is called"))
+        for finding in findings:
+            if function.lineno <= finding.line <= (function.end_lineno or 0):
+                yield finding, next((one for one in reversed(branches) if one.has(finding.line)), None)
+
+
+@dataclass(frozen=True)
+class _Branch:
+    """One side of an `if`. is_elif: whether it begins with `elif`."""
+
+    nodes: tuple[ast.stmt, ...]
+    condition: str
+    is_elif: bool = False
+
+    def has(self, line: int) -> bool:
+        return self.nodes[0].lineno <= line <= (self.nodes[-1].end_lineno or 0)
+
+    def refusal(self, function: str, finding: Finding) -> Edit:
+        text = f"{function}(False, {REFUSED + str(finding)!r})"
+        return Edit(self.nodes[0], self.nodes[-1], f"else: {text}" if self.is_elif else text)
+
+
+def _branches(function: ast.FunctionDef) -> Iterator[_Branch]:
+    """Both sides of every `if` of a kernel; outer ones before inner ones."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.If):
+            test, first = ast.unparse(node.test), node.orelse[0] if node.orelse else None
+            yield _Branch(tuple(node.body), test)
+            if first is not None:
+                is_elif = isinstance(first, ast.If) and first.col_offset == node.col_offset
+                yield _Branch(tuple(node.orelse), f"not ({test})", is_elif)
