@@ -30,6 +30,13 @@ def kernel_function(x):
 
 HELPER = "@triton.jit\ndef helper(x):\n    return scaled(x)"
 
+DEEPER = "".join(
+    f"\n\n@triton.jit\ndef {name}(x):\n"
+    + "    x = x + (0.125 + 0.25) * (0.5 + 0.75)\n" * 12
+    + f"    return {called}(x)"
+    for name, called in (("deeper", "helper"), ("deepest", "deeper"))
+)
+
 UNCOMPILED = {
     "an undefined name": ("", "if SCALED:\n    x = x * SCALE"),
     "an undefined function": ("", "if SCALED:\n    x = scaled(x)\nelse:\n    x += 0"),
@@ -51,6 +58,7 @@ COMPILED = {
     "a value": ("", "if tl.sum(x) == 12345:\n    x = scaled(x)"),
     "a loop": ("", "for _ in range(n):\n    if n < 0:\n        x = scaled(x)"),
     "a kernel that it calls": (HELPER, "if n > 5000000:\n    x = helper(x)"),
+    "kernels that call kernels": (HELPER + DEEPER, "if n > 5000000:\n    x = deepest(x)"),
     "no branch": ("", "x = x * SCALE"),
     "a branch and no branch": ("", "if SCALED:\n    x = scaled(x)\nx = x * SCALE"),
     "a condition": ("", "if SCALED and SCALE > 1:\n    x += 1"),

@@ -194,12 +194,20 @@ def untrue_on_interpreter(ttir: str) -> list[str]:
 
 
 def failure(kernel: str, error: Exception) -> Failure:
-    """A compile error as a failure: type and message of the exception, and of its cause."""
-    text = str(error).strip() or type(error).__name__
-    cause = error.__cause__
-    if cause is not None:
-        text += f"\n{type(cause).__name__}: {cause}".rstrip(": ")
-    return Failure(status=Status.COMPILE_ERROR, reason=f"{kernel}: {type(error).__name__}: {text}"[:1500])
+    """A compile error as a failure: type and message of the exception, and of its first cause. Of a long text the
+    beginning and the end, which says what is wrong."""
+    reason = f"{kernel}: {type(error).__name__}: {str(error).strip() or type(error).__name__}"
+    cause: BaseException = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    if cause is not error:
+        reason += f"\n{type(cause).__name__}: {cause}".rstrip(": ")
+    if len(reason) > MOST_CHARACTERS:
+        reason = f"{reason[: MOST_CHARACTERS // 2]}\n...\n{reason[-MOST_CHARACTERS // 2 :]}"
+    return Failure(status=Status.COMPILE_ERROR, reason=reason)
+
+
+MOST_CHARACTERS = 1500
 
 
 class Pointer:
