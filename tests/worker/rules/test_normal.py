@@ -191,6 +191,47 @@ def test_a_pre_release_is_no_version_that_is_compared(text: str) -> None:
         version(text)
 
 
+def test_the_version_may_be_imported_under_the_same_try() -> None:
+    inside = VERSIONED.replace("from packaging import version\n", "").replace(
+        "try:\n", "try:\n    from packaging import version\n"
+    )
+    for least, chosen in (("2", "import libdevice as chosen"), ("99", "chosen = None")):
+        found = normal_form(inside.format(condition=f'version.parse(triton.__version__) >= version.parse("{least}")'))
+        assert chosen in found
+        assert "packaging" not in found
+
+
+def test_versions_are_compared_in_functions_too() -> None:
+    top = "from packaging import version\nFIRST = version.parse(triton.__version__)\n"
+    test = "version.parse(triton.__version__) >= version.parse('3')"
+    for condition in (test, "FIRST >= version.parse('3')"):
+        found = normal_form(top + KERNEL.replace("    out = torch", f"    new = {condition}\n    out = torch"))
+        assert "new = (True)" in found
+        assert "packaging" not in found
+    own = KERNEL.replace("    out = torch", f"    version = x\n    new = {test}\n    out = torch")
+    assert f"new = {test}" in normal_form(top + own)
+
+
+def test_a_package_that_host_code_may_not_use_is_not_found() -> None:
+    top = "import importlib.util\nHAS = importlib.util.find_spec('{}') is not None\n"
+    use = KERNEL.replace("    out = torch", "    x = flash_attn.twice(x) if HAS else x\n    out = torch")
+    found = normal_form(top.format("flash_attn") + "if HAS:\n    import flash_attn\n" + use)
+    assert "importlib" not in found
+    assert "HAS = (False)" in found
+    assert "importlib" in normal_form(top.format("torch") + use)
+
+
+def test_after_an_import_that_fails_nothing_of_its_try_matters() -> None:
+    top = "try:\n    {}\n    HAS = vllm.is_here()\nexcept ImportError{}:\n    HAS = False\n    print('not found', {})\n"
+    use = KERNEL.replace("BLOCK=256", "BLOCK=128 if HAS else 256")
+    found = normal_form(top.format("import vllm", " as error", "error") + use)
+    assert "HAS = False" in found
+    assert "error = ImportError()" in found
+    assert findings(found) == []
+    for first in ("vllm = torch.vllm()\n    import vllm", "import triton as vllm"):
+        assert "vllm" in normal_form(top.format(first, "", "") + use)
+
+
 def test_a_condition_that_is_not_known_stays_under_try() -> None:
     source = "try:\n    if ask():\n        import triton\nexcept ImportError:\n    triton = None\n"
     assert normal_form(source + "\ndef kernel_function(x):\n    return triton\n").startswith("try:\n    if ask():")

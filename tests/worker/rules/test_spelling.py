@@ -52,7 +52,10 @@ def test_a_part_of_the_language_is_the_language(head: str, line: str) -> None:
 
 
 @pytest.mark.parametrize(("head", "line"), [
-    ("import triton.language.core as core\n", "x = core._unwrap_if_constexpr(x)"),
+    ("import triton.language.core as core\n", "x = core._to_tensor(x)"),
+    ("import triton.language.core as core\n", "x = core._unwrap_if_constexpr"),
+    ("import triton.language.core as core\n", "x = core._unwrap_if_constexpr(core.os)"),
+    ("import triton.language.core as core\n", "x = core._unwrap_if_constexpr(core.builtins.open('x'))"),
     ("import triton.language.core as core\n", "x = core.str_to_ty('fp32', None)"),
     ("import triton.language.core as core\n", "x = core.builtins.open('x')"),
     ("import triton.language.core as core\n", "x = core.os"),

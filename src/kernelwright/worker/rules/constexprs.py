@@ -106,13 +106,13 @@ def _put_in(function: ast.FunctionDef, formulas: Mapping[str, Formula]) -> list[
     edits = []
     for call, formula in calls:
         inner = [other for other, _ in calls if other is not call and any(part is other for part in ast.walk(call))]
-        value = _called(call, formula) if not inner else None
+        value = called(call, formula) if not inner else None
         if value is not None:
             edits.append(Edit(call, call, ast.unparse(value)))
     return edits
 
 
-def _called(call: ast.Call, formula: Formula) -> ast.expr | None:
+def called(call: ast.Call, formula: Formula) -> ast.expr | None:
     """The formula with the arguments of a call; None if they do not match the parameters or the result is too large."""
     given = dict(formula.defaults)
     given |= dict(zip(formula.parameters, call.args, strict=False))

@@ -1,7 +1,7 @@
 """Constant folding of module-level expressions, from literals alone. Pure syntax: no code of a candidate runs.
 
 It folds numbers, strings, tuples, arithmetic, comparisons, a few builtins, `math`, limits of dtypes and package
-versions. Environment variables count as unset.
+versions. Environment variables count as unset, and packages that host code may not use as not installed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kernelwright.source.bindings import bindings, dotted, imported_paths
+from kernelwright.worker.rules.foreign import is_foreign
 from kernelwright.worker.rules.installed import is_installed, version_of
 from kernelwright.worker.rules.versions import ATTRIBUTES, CALLS, Version, version
 
@@ -162,6 +163,8 @@ class _Folding:
             raise NotConstant
         if path in ("os.environ.get", "os.getenv"):
             return self.value(args[1]) if len(args) > 1 else None
+        if path == "importlib.util.find_spec" and len(args) == 1 and is_foreign(self._text(args[0])):
+            return None
         if path in CALLS and len(args) == 1:
             return version(self._text(args[0]))
         if path in ("tuple", "list") and len(args) == 1 and isinstance(items := self.value(args[0]), tuple):

@@ -47,12 +47,13 @@ def without_foreign(source: str) -> str:
 def _foreign_names(node: ast.Import | ast.ImportFrom) -> set[str]:
     """The names that an import binds to foreign packages. A name that the installed Triton lacks counts as foreign."""
     if isinstance(node, ast.ImportFrom):
-        foreign = bool(node.level) or any(_is_foreign(node.module or "", alias.name) for alias in node.names)
+        foreign = bool(node.level) or any(is_foreign(node.module or "", alias.name) for alias in node.names)
         return {found.name for found in imported(node)} if foreign else set()
-    return {found.name for found in imported(node) if _is_foreign(found.alias.name)}
+    return {found.name for found in imported(node) if is_foreign(found.alias.name)}
 
 
-def _is_foreign(module: str, name: str | None = None) -> bool:
+def is_foreign(module: str, name: str | None = None) -> bool:
+    """Whether host code can import a module, or a name from it, neither from the framework nor from Python."""
     top = module.partition(".")[0]
     if top == "triton":
         return not is_installed(module, name)

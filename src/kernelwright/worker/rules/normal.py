@@ -9,19 +9,18 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Iterable, Iterator, Set
-from contextlib import suppress
 
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import bindings, dotted, imported, imported_paths, names_in
-from kernelwright.source.edits import Edit, block, edited
+from kernelwright.source.edits import Edit, edited
 from kernelwright.source.kernels import DECORATORS, jit_functions
 from kernelwright.worker.rules.constexprs import constexpr_functions
-from kernelwright.worker.rules.folding import NotConstant, literal, value_of
+from kernelwright.worker.rules.decided import compared, computed, decided
 from kernelwright.worker.rules.foreign import annotated, root_of, used
 from kernelwright.worker.rules.guards import guards, handlers
-from kernelwright.worker.rules.installed import is_installed
+from kernelwright.worker.rules.inner import DESCRIBED, inner_names
 from kernelwright.worker.rules.spelling import other_modules, other_names
-from kernelwright.worker.rules.static import FORBIDDEN_CALLS, FORBIDDEN_NAMES, may_import
+from kernelwright.worker.rules.static import FORBIDDEN_CALLS, FORBIDDEN_NAMES
 
 ENTRIES = frozenset({"kernel_function", "ModelNew", "SERVES"})
 """Module-level names that a worker looks for in a candidate."""
@@ -30,8 +29,6 @@ SILENT = frozenset({"logging", "warnings"})
 """Modules that only write messages. Statements that call them are removed."""
 
 LOGGER = "logger"
-
-IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"})
 
 SETTINGS = frozenset({"torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed",
                       "torch.cuda.manual_seed_all", "torch.set_printoptions", "random.seed", "numpy.random.seed",
@@ -49,6 +46,8 @@ REGISTERS = frozenset({"torch.library.triton_op", "torch.library.custom_op", "to
 """Decorators, with any arguments, that register a function with PyTorch. A call of the function does the same without
 them."""
 
+REGISTERED = REGISTERS | DESCRIBED
+
 CACHES = frozenset({"functools.lru_cache", "functools.cache"})
 
 MOST_ROUNDS = 20
@@ -65,118 +64,6 @@ def normal_form(source: str) -> str:
         if source == before:
             break
     return source
-
-
-# --- code that runs at import ---------------------------------------------------------------------------------
-
-
-def _decided(tree: ast.Module) -> list[Edit]:
-    """Replace imports under `try`, and module-level `if` with a known condition, by the branch that is taken."""
-    found = []
-    for node in tree.body:
-        chosen = _side(node, tree)
-        if chosen is not None:
-            found.append(Edit(node, node, block(chosen)))
-    return found
-
-
-def _side(node: ast.stmt, tree: ast.Module) -> list[ast.stmt] | None:
-    match node:
-        case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=[]) if (
-            _is_guard(taken := _taken(body, tree)) and handlers
-        ):
-            if all(_works(statement, tree) for statement in taken):
-                return [*taken, *orelse]
-            caught = [handler.body for handler in handlers if _caught(handler) & IMPORT_ERRORS]
-            return caught[0] if caught else None
-        case ast.If(body=body, orelse=orelse):
-            try:
-                return _branch(node, tree)
-            except NotConstant:
-                sides = [side for side in (body, orelse) if side]
-            if len(sides) == 2 and all(map(_is_guard, sides)):
-                return next((side for side in sides if all(_works(one, tree) for one in side)), None)
-    return None
-
-
-def _branch(node: ast.If, tree: ast.Module) -> list[ast.stmt]:
-    """The branch of a module-level `if` that is taken; raises NotConstant where its condition is not known."""
-    return node.body if value_of(node.test, tree) else node.orelse
-
-
-def _taken(body: list[ast.stmt], tree: ast.Module) -> list[ast.stmt]:
-    """`body` with each `if` whose condition is known (the version of Triton, for example) replaced by its branch."""
-    found: list[ast.stmt] = []
-    for statement in body:
-        if isinstance(statement, ast.If):
-            with suppress(NotConstant):
-                found += _taken(_branch(statement, tree), tree)
-                continue
-        found.append(statement)
-    return found
-
-
-def _is_guard(body: list[ast.stmt]) -> bool:
-    """Whether `body` imports modules or reads their attributes, and otherwise only assigns constants and names."""
-    tried = ast.Import | ast.ImportFrom | ast.Attribute
-    return any(isinstance(node, tried) for part in body for node in ast.walk(part)) and all(
-        isinstance(part, ast.Import | ast.ImportFrom | ast.Pass)
-        or (isinstance(part, ast.Assign) and isinstance(part.value, ast.Constant | ast.Name | ast.Attribute))
-        or (isinstance(part, ast.Try) and _is_guard(part.body))
-        for part in body
-    )
-
-
-def _works(statement: ast.stmt, tree: ast.Module) -> bool:
-    """Whether the installed Triton has what a statement imports or reads, and host code may import it."""
-    match statement:
-        case ast.Assign(value=ast.Attribute(value=owner, attr=name)):
-            return is_installed(dotted(owner, imported_paths(tree)) or "", name)
-        case ast.Import(names=names):
-            return all(may_import(alias.name) and is_installed(alias.name) for alias in names)
-        case ast.ImportFrom(module=str(module), names=names, level=0):
-            return all(may_import(module, alias.name) and is_installed(module, alias.name) for alias in names)
-        case ast.Try(handlers=handlers):
-            return bool(handlers)
-    return not isinstance(statement, ast.ImportFrom)
-
-
-def _caught(handler: ast.ExceptHandler) -> set[str]:
-    return {"Exception"} if handler.type is None else names_in(handler.type)
-
-
-def _computed(tree: ast.Module) -> list[Edit]:
-    """Replace module-level expressions by their values, as literals, where folding can compute them."""
-    roots = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None]
-    return [edit for node in roots for edit in _literals(node.value, tree) if node.value is not None]
-
-
-def _literals(node: ast.AST | None, tree: ast.Module) -> Iterator[Edit]:
-    match node:
-        case ast.Constant() | ast.Lambda() | None:
-            return
-        case ast.IfExp(test=test, body=body, orelse=orelse):
-            try:
-                yield Edit(node, node, ast.unparse(body if value_of(test, tree) else orelse))
-                return
-            except NotConstant:
-                pass
-        case ast.Call() | ast.Compare() | ast.BoolOp() | ast.Attribute() | ast.BinOp():
-            try:
-                text = literal(value_of(node, tree))
-                if text != ast.unparse(node) and not _is_plain(node):
-                    yield Edit(node, node, text)
-                return
-            except NotConstant:
-                pass
-    for child in ast.iter_child_nodes(node):
-        yield from _literals(child, tree)
-
-
-def _is_plain(node: ast.expr) -> bool:
-    """Whether `node` is arithmetic on literals, which stays as it is."""
-    return all(isinstance(part, ast.Constant | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop)
-               for part in ast.walk(node))  # fmt: skip
 
 
 # --- code without effect --------------------------------------------------------------------------------------
@@ -316,7 +203,7 @@ def _conditions(test: ast.expr) -> list[ast.expr]:
 
 
 def _bared(tree: ast.Module) -> list[Edit]:
-    """Remove decorators that only `torch.compile` reads, and REGISTERS. Functions that only query the device lose
+    """Remove decorators that only `torch.compile` reads, and REGISTERED. Functions that only query the device lose
     CACHES, too: each call then repeats the query (the number of multiprocessors, for example)."""
     paths = imported_paths(tree)
     found = []
@@ -324,7 +211,7 @@ def _bared(tree: ast.Module) -> list[Edit]:
         if isinstance(node, ast.FunctionDef):
             left_out = FOR_TRACERS | CACHES if _only_asks(node, paths) else FOR_TRACERS
             kept = [one for one in node.decorator_list if dotted(_bare(one), paths) not in left_out
-                    and dotted(one.func if isinstance(one, ast.Call) else one, paths) not in REGISTERS]  # fmt: skip
+                    and dotted(one.func if isinstance(one, ast.Call) else one, paths) not in REGISTERED]  # fmt: skip
             if len(kept) < len(node.decorator_list):
                 made = copy.copy(node)
                 made.decorator_list = kept
@@ -374,6 +261,6 @@ def _decorated(tree: ast.Module) -> list[Edit]:
 
 
 STEPS: tuple[Callable[[ast.Module], list[Edit]], ...] = (
-    other_modules, other_names, constexpr_functions, _decided, _computed, _spoken, _settled, guards, handlers, _traced,
-    _bared, _decorated, used, annotated, _unreached, _raises,
+    other_modules, other_names, inner_names, constexpr_functions, decided, computed, compared, _spoken, _settled,
+    guards, handlers, _traced, _bared, _decorated, used, annotated, _unreached, _raises,
 )  # fmt: skip
