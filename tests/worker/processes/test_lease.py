@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -156,3 +157,25 @@ def test_where_a_hold_cannot_begin_nothing_is_held(tmp_path: Path) -> None:
         lease.acquire()
     with other(tmp_path) as process:
         assert process.communicate("\n")[0] == "mine\n"
+
+
+def test_who_waits_has_the_gpu_before_who_lets_it_go_and_wants_it_again(tmp_path: Path) -> None:
+    """A search holds the lease for each evaluation and wants it again at once; a run beside it must not starve."""
+    busy, waiting, turns = Lease("gpu", tmp_path), Lease("gpu", tmp_path), []
+    served = threading.Event()
+
+    def wait() -> None:
+        with waiting:
+            served.set()
+
+    thread = threading.Thread(target=wait)
+    for turn in range(100):
+        with busy:
+            if turn == 0:
+                thread.start()
+                time.sleep(0.2)  # long enough for the thread to wait for the lease
+            if served.is_set():
+                break
+            turns.append(turn)
+    thread.join(30)
+    assert turns == [0]

@@ -2,6 +2,9 @@
 
 One thread of one process has the lease at a time, over all programs of this machine: two runs on one GPU take turns, so
 that neither disturbs the timings of the other. Work without the GPU, such as compiling, needs no lease.
+
+The next in line holds a second file lock while it waits, and everyone takes that one first. So a search that releases
+the lease and wants it again at once comes after it; with one file lock alone it would be first each time.
 """
 
 from __future__ import annotations
@@ -43,9 +46,10 @@ class Lease:
         self._threads = threading.RLock()
         self._depth = 0
         self._file: int | None = None
+        self._line: int | None = None
         if gpu is not None:
             self._path = (folder or Path(tempfile.gettempdir())) / f"kernelwright-{gpu}.lock"
-            self._file = opened(self._path)
+            self._file, self._line = opened(self._path), opened(self._path.with_suffix(".next"))
 
     def acquire(self) -> None:
         self._threads.acquire()
@@ -79,15 +83,26 @@ class Lease:
     def _wait(self, file: int) -> None:
         """Wait for the file lock without a time limit: candidates of the other run have time limits themselves."""
         with contextlib.suppress(BlockingIOError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         said = threading.Timer(self._said_after_s, log.warning, (WAITS, self._path))
         said.daemon = True
         said.start()
         try:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            self._lock(file, fcntl.LOCK_EX)
         finally:
             said.cancel()
+
+    def _lock(self, file: int, how: int) -> None:
+        """Lock the file as the next in line. Raises BlockingIOError in place of a wait where `how` has LOCK_NB."""
+        if self._line is None:
+            fcntl.flock(file, how)
+            return
+        fcntl.flock(self._line, how)
+        try:
+            fcntl.flock(file, how)
+        finally:
+            fcntl.flock(self._line, fcntl.LOCK_UN)
 
     def __enter__(self) -> Lease:
         self.acquire()
