@@ -204,7 +204,9 @@ def test_parameters_are_the_modules_own_at_every_call(found: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize(
-    "subject", [softmax(), linear(), linear("sequential_container"), cross_entropy()], ids=lambda one: one.name
+    "subject",
+    [softmax(), linear(), linear("sequential_container"), linear("renamed_layers"), cross_entropy()],
+    ids=lambda one: one.name,
 )
 def test_a_package_passes_its_own_checks_without_a_gpu(subject: Any, tmp_path: Path, programs: Programs) -> None:
     write(op_files(subject), tmp_path)
@@ -302,3 +304,22 @@ def test_an_argument_called_as_a_name_of_the_generated_code_is_refused() -> None
     assert arguments_of(called(softmax(), "count")).names == ("count",)
     with pytest.raises(RequestError, match="has a name that the operator needs: run"):
         arguments_of(called(softmax(), "run"))
+
+
+PARAMETERS = """
+import torch
+from fast_linear.kernel_host import built
+
+weights = [torch.full((33, 20), 1.0), torch.full((33,), 2.0), torch.full((20, 33), 3.0), torch.full((20,), 4.0)]
+names = ["layers.0.weight", "layers.0.bias", "layers.2.weight", "layers.2.bias"]
+host = built((20, 33))
+host.with_parameters(names, weights)
+print([host.model.up.weight is weights[0], host.model.up.bias is weights[1], host.model.down.weight is weights[2]])
+"""
+
+
+def test_a_candidate_gets_parameters_under_the_names_that_it_has_for_them(tmp_path: Path, programs: Programs) -> None:
+    write({**op_files(linear("renamed_layers")), "try_parameters.py": PARAMETERS}, tmp_path)
+    done = programs(tmp_path, "try_parameters")
+    assert done.status == 0, done.stdout + done.stderr
+    assert done.stdout.strip() == "[True, True, True]"

@@ -1,7 +1,8 @@
 """The exporter `kernelbench`: one file with a class ModelNew, for KernelBench's scripts to check and time.
 
 The file runs the kernel on every input and has no fallback. ModelNew has the reference's constructor and parameters, so
-that both get the same weights from the same seed. If the kernel requires dense inputs, other inputs are copied first.
+that both get the same weights from the same seed; of a candidate's own ModelNew that holds if its layers are made like
+the reference's. If the kernel requires dense inputs, other inputs are copied first.
 """
 
 from __future__ import annotations

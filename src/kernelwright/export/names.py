@@ -18,13 +18,16 @@ STATIC = (
 )  # fmt: skip
 """Modules with the same text in every package."""
 
+SHARED = "parameter_names"
+"""A module that is a copy of the one in `kernelwright.source`."""
+
 OF_A_PAIR = ("outline", "training")
 """Additional modules of a package whose candidate has a backward; its `op` also has another text."""
 
 MADE = ("arguments", "forward", "kernel", "reference")
 """Modules that are generated for each package."""
 
-OWN = frozenset({"explain", "patch", "unpatch", *STATIC, *OF_A_PAIR, *MADE})
+OWN = frozenset({"explain", "patch", "unpatch", *STATIC, SHARED, *OF_A_PAIR, *MADE})
 """Names that every package uses, besides the name of the problem's function."""
 
 BESIDE = "tests"

@@ -14,7 +14,7 @@ from importlib import resources
 import msgspec
 
 from kernelwright.codec import encode, plain
-from kernelwright.export.names import OF_A_PAIR, STATIC
+from kernelwright.export.names import OF_A_PAIR, SHARED, STATIC
 from kernelwright.export.op_arguments import Arguments, alike, arguments_of, arguments_text
 from kernelwright.export.op_forward import forward_text
 from kernelwright.export.pair_arguments import Pair, forward_subject, pair_arguments_text, pair_of
@@ -59,9 +59,11 @@ def op_files(subject: Subject) -> dict[str, str]:
 def static_texts(package: str, is_pair: bool) -> dict[str, str]:
     """The modules with the same text in every package, texts by path. is_pair: of a candidate with a backward."""
     texts = resources.files("kernelwright.export") / "package"
+    shared = resources.files("kernelwright.source") / f"{SHARED}.py"
     names = {name: name for name in (*STATIC, *(OF_A_PAIR if is_pair else ()))}
     names |= {"op": "pair_op"} if is_pair else {}
-    return {f"{package}/{name}.py": (texts / f"{file}.py.txt").read_text("utf-8") for name, file in names.items()}
+    files = {f"{package}/{name}.py": (texts / f"{file}.py.txt").read_text("utf-8") for name, file in names.items()}
+    return {**files, f"{package}/{SHARED}.py": shared.read_text("utf-8")}
 
 
 def usable_cases(subject: Subject, arguments: Arguments) -> tuple[CaseInfo, ...]:

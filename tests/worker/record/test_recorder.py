@@ -14,6 +14,7 @@ import triton.language as tl
 from torch import Tensor
 
 from kernelwright.model import Status
+from kernelwright.source.parameter_names import matched
 from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.faults import Expected, faults
 from kernelwright.worker.plan.plan import Copy, Descriptor, Fill, Launch, Plan, Tuple, Value
@@ -534,6 +535,34 @@ def test_layers_serve_as_containers_of_parameters(layer: str, shapes: dict[str, 
         plan = plan_of(source, {"x": X}, parameters=parameters)
         expected = parameters[f"layer.{name}"]
         assert torch.equal(carried_out(plan, {"x": X, **parameters})[0], expected)
+
+
+@pytest.mark.parametrize(
+    ("own", "meant"),
+    [
+        ({"weight": (5, 6), "bias": (5,)}, {"weight": "fc.weight", "bias": "fc.bias"}),
+        ({"other.weight": (5, 6), "fc_bias": (5,)}, {"other.weight": "fc.weight", "fc_bias": "fc.bias"}),
+        ({"fc.weight": (5, 6), "bias": (5,)}, {"fc.weight": "fc.weight", "bias": "fc.bias"}),
+        ({"weight": (6, 5), "scale": (5,)}, {}),
+        ({"a.weight": (5, 6), "b.weight": (5, 6)}, {}),
+        ({"weight": (5, 6), "b.weight": (6, 6)}, {"weight": "fc.weight"}),
+    ],
+)
+def test_a_parameter_may_have_another_name_that_means_the_same(
+    own: dict[str, tuple[int, ...]], meant: dict[str, str]
+) -> None:
+    assert matched(own, {"fc.weight": (5, 6), "fc.bias": (5,)}) == meant
+
+
+def test_a_parameter_of_a_layer_may_be_one_of_the_module() -> None:
+    weight = torch.randn(5, 6)
+    made = ("self.weight = nn.Parameter(torch.zeros(5, 6))", "self.again = self.weight")
+    for name in ("weight", "again"):
+        plan = plan_of(module(*using(name), init=made), {"x": X}, parameters={"layer.weight": weight})
+        assert torch.equal(carried_out(plan, {"x": X, "layer.weight": weight})[0], weight)
+    status, why = refusal(module(*using("weight"), init=made), {"x": X}, parameters={"layer.weight": weight.T})
+    assert status is Status.REJECTED
+    assert "neither an input nor a parameter or buffer of the reference (layer.weight)" in why
 
 
 def test_a_parameter_under_two_names_is_one() -> None:

@@ -237,6 +237,36 @@ def test_a_condition_that_is_not_known_stays_under_try() -> None:
     assert normal_form(source + "\ndef kernel_function(x):\n    return triton\n").startswith("try:\n    if ask():")
 
 
+@pytest.mark.parametrize(("written", "computed"), [
+    ("int(torch.prod(torch.tensor(x.shape)).item())", "int((math.prod(x.shape)))"),
+    ("torch.tensor(x.shape[1:], device=x.device).prod().item()", "(math.prod(x.shape[1:]))"),
+    ("torch.tensor([3, 4]).max().item()", "(max([3, 4]))"),
+])  # fmt: skip
+def test_a_number_by_way_of_a_tensor_is_computed_without_it(written: str, computed: str) -> None:
+    found = normal_form(KERNEL.replace("    out = torch", f"    size = {written}\n    out = torch"))
+    assert f"size = {computed}" in found
+    assert ("import math" in found) is ("math" in computed)
+    assert findings(found) == []
+
+
+@pytest.mark.parametrize("written", [
+    "x.view(-1).prod().item()", "torch.sum(abs(x)).item()", "torch.tensor(x.shape).prod(0).item()",
+    "torch.tensor(x.shape, dtype=torch.half).prod().item()",
+    "torch.tensor(x.shape).std().item()",
+])  # fmt: skip
+def test_a_number_that_depends_on_a_tensor_stays(written: str) -> None:
+    found = normal_form(KERNEL.replace("    out = torch", f"    size = {written}\n    out = torch"))
+    assert f"size = {written}" in found
+    assert any(".item" in finding for finding in findings(found))
+
+
+def test_a_wait_for_the_device_is_left_out_of_host_code() -> None:
+    wait = "torch.cuda.synchronize()"
+    assert "synchronize" not in normal_form(KERNEL.replace("    return out", f"    {wait}\n    return out"))
+    assert wait in normal_form(KERNEL.replace("    lanes =", f"    {wait}\n    lanes ="))
+    assert "synchronize" in normal_form(KERNEL.replace("    out =", "    torch.cuda.synchronize = print\n    out ="))
+
+
 def test_a_raise_in_a_kernel_is_an_assertion() -> None:
     kernel = KERNEL.replace(
         "    lanes = tl.arange", "    if BLOCK < 2:\n        raise ValueError(BLOCK)\n    lanes = tl.arange"

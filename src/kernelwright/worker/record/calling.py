@@ -1,7 +1,7 @@
 """The arguments of host code: inputs, parameters and constructor arguments of a case, as tensors without values.
 
-A candidate gets the reference's parameters, by name. A parameter that the reference does not have is refused when a
-kernel or copy uses it.
+A candidate gets the reference's parameters, by name or by a name that means the same. A parameter that the reference
+does not have is refused when a kernel or copy uses it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from kernelwright.model import TensorSpec
+from kernelwright.source.parameter_names import matched
 from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.structure import arguments_from
 from kernelwright.worker.record.trace import Refused
@@ -27,16 +28,22 @@ def meta(spec: TensorSpec) -> torch.Tensor:
 
 
 def adopt(model: torch.nn.Module, parameters: dict[str, torch.Tensor]) -> None:
-    """Replace the parameters and buffers of a candidate's module by the reference's, by name; refuses another shape.
+    """Replace the parameters and buffers of a candidate's module by those of the reference that it means; refuses
+    another shape under the same name.
 
     Those that the reference does not have stay, and are refused when a kernel or copy uses them.
     """
     own = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
+    named = {id(tensor): name for name, tensor in reversed(own) if name in parameters}
+    others = {id(tensor): name for name, tensor in reversed(own) if id(tensor) not in named}
+    shapes = {name: tuple(tensor.shape) for name, tensor in own if name in others.values()}
+    left = {name: tuple(one.shape) for name, one in parameters.items() if name not in named.values()}
+    found = matched(shapes, left)
+    named |= {number: found[name] for number, name in others.items() if name in found}
     for name, tensor in own:
-        same = [other for other, shared in own if shared is tensor and other in parameters]
-        if not same:
+        if id(tensor) not in named:
             continue
-        given = parameters[name if name in same else same[0]]
+        given = parameters[name if name in parameters else named[id(tensor)]]
         if tuple(tensor.shape) != tuple(given.shape):
             raise Refused(f"the parameter {name} has shape {tuple(tensor.shape)}, the reference's {tuple(given.shape)}")
         holder, leaf = model.get_submodule(name.rpartition(".")[0]), name.rpartition(".")[2]

@@ -100,9 +100,10 @@ class Trace(TorchDispatchMode):
         """The plan's view of a tensor; refuses a tensor whose storage is not a buffer of the plan."""
         buffer = self.by_storage.get(tensor.untyped_storage()._cdata)
         if buffer is None:
+            known = ", ".join(one.name for one in self.buffers.values() if one.origin == "parameter")
             raise Refused(
                 f"{what} is a tensor made outside the call that is neither an input nor a parameter or buffer of the "
-                "reference; what is computed from weights at construction cannot be replayed"
+                f"reference{known and f' ({known})'}; what is computed from weights at construction cannot be replayed"
             )
         return View(buffer=buffer, dtype=str(tensor.dtype).removeprefix("torch."), shape=tuple(tensor.shape),
                     stride=tuple(tensor.stride()), offset=int(tensor.storage_offset()))  # fmt: skip

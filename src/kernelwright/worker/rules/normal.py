@@ -19,6 +19,7 @@ from kernelwright.worker.rules.decided import compared, computed, decided
 from kernelwright.worker.rules.foreign import annotated, root_of, used
 from kernelwright.worker.rules.guards import guards, handlers
 from kernelwright.worker.rules.inner import DESCRIBED, inner_names
+from kernelwright.worker.rules.scalars import scalars
 from kernelwright.worker.rules.spelling import other_modules, other_names
 from kernelwright.worker.rules.static import FORBIDDEN_CALLS, FORBIDDEN_NAMES
 
@@ -34,6 +35,9 @@ SETTINGS = frozenset({"torch.manual_seed", "torch.random.manual_seed", "torch.cu
                       "torch.cuda.manual_seed_all", "torch.set_printoptions", "random.seed", "numpy.random.seed",
                       "numpy.set_printoptions"})  # fmt: skip
 """Functions that set random seeds and print options. Calls of them at module level are removed."""
+
+WAITS = frozenset({"torch.cuda.synchronize", "torch.cuda.empty_cache"})
+"""Functions that wait for the device or free unused memory. Results do not depend on them."""
 
 PRINTS = frozenset({"triton.language.static_print"})
 
@@ -85,9 +89,11 @@ def _spoken(tree: ast.Module) -> list[Edit]:
 
 
 def _settled(tree: ast.Module) -> list[Edit]:
-    """Remove calls of SETTINGS at module level, and calls of PRINTS in kernels."""
-    inside = (node for function in jit_functions(tree) for node in ast.walk(function.node))
-    return [*_calls_of(SETTINGS, tree.body, tree), *_calls_of(PRINTS, inside, tree)]
+    """Remove calls of SETTINGS at module level, of WAITS in host code, and of PRINTS in kernels."""
+    inside = [node for function in jit_functions(tree) for node in ast.walk(function.node)]
+    kernels = {id(node) for node in inside}
+    outside = (node for node in ast.walk(tree) if id(node) not in kernels)
+    return [*_calls_of(SETTINGS, tree.body, tree), *_calls_of(WAITS, outside, tree), *_calls_of(PRINTS, inside, tree)]
 
 
 def _calls_of(names: Set[str], nodes: Iterable[ast.AST], tree: ast.Module) -> Iterator[Edit]:
@@ -261,6 +267,6 @@ def _decorated(tree: ast.Module) -> list[Edit]:
 
 
 STEPS: tuple[Callable[[ast.Module], list[Edit]], ...] = (
-    other_modules, other_names, inner_names, constexpr_functions, decided, computed, compared, _spoken, _settled,
-    guards, handlers, _traced, _bared, _decorated, used, annotated, _unreached, _raises,
+    other_modules, other_names, inner_names, scalars, constexpr_functions, decided, computed, compared, _spoken,
+    _settled, guards, handlers, _traced, _bared, _decorated, used, annotated, _unreached, _raises,
 )  # fmt: skip

@@ -1,0 +1,30 @@
+"""Which parameter of the reference a candidate's ModelNew means by each of its own.
+
+The recorder uses this module, and exported packages have a copy of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+SPELLINGS: tuple[Callable[[str], str], ...] = (
+    str,
+    lambda name: name.replace(".", "_"),
+    lambda name: name.rpartition(".")[2],
+)
+"""Parameters with the same shape that are the same in one of these spellings belong together, earlier ones first: the
+name, the name with dots as underscores (`linear_weight`), and its last part (`weight`)."""
+
+
+def matched(own: Mapping[str, tuple[int, ...]], given: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
+    """The reference's parameter for each of a candidate's, by name. own, given: the shapes of the candidate's and of
+    the reference's parameters and buffers by name. Parameters without a unique match are left out."""
+    found: dict[str, str] = {}
+    for spelling in SPELLINGS:
+        mine = [(spelling(name), shape, name) for name, shape in own.items() if name not in found]
+        theirs = [(spelling(name), shape, name) for name, shape in given.items() if name not in found.values()]
+        for *key, name in mine:
+            same = [other for *known, other in theirs if known == key]
+            if len(same) == 1 and sum(known == key for *known, _ in mine) == 1:
+                found[name] = same[0]
+    return found
