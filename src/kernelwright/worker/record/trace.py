@@ -103,7 +103,8 @@ class Trace(TorchDispatchMode):
             known = ", ".join(one.name for one in self.buffers.values() if one.origin == "parameter")
             raise Refused(
                 f"{what} is a tensor made outside the call that is neither an input nor a parameter or buffer of the "
-                f"reference{known and f' ({known})'}; what is computed from weights at construction cannot be replayed"
+                f"reference{known and f' ({known})'}; what is computed from weights at construction cannot be "
+                "replayed, nor numbers that torch.tensor copies (torch.full fills memory with one)"
             )
         return View(buffer=buffer, dtype=str(tensor.dtype).removeprefix("torch."), shape=tuple(tensor.shape),
                     stride=tuple(tensor.stride()), offset=int(tensor.storage_offset()))  # fmt: skip
