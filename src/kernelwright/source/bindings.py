@@ -7,6 +7,7 @@ must not resolve names in another way.
 from __future__ import annotations
 
 import ast
+import symtable
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -124,3 +125,15 @@ def parameters_of(arguments: ast.arguments) -> list[ast.arg]:
 def names_in(node: ast.AST) -> set[str]:
     """Every name that occurs in `node`."""
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def free_names(node: ast.stmt) -> set[str]:
+    """The names of the module that a statement reads: without local variables and arguments of its functions."""
+    top = symtable.symtable(ast.unparse(node), "<statement>", "exec")
+    found, tables = set[str](), [top]
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        found |= {one.get_name() for one in table.get_symbols()
+                  if one.is_referenced() and (table is top or one.is_global())}  # fmt: skip
+    return found

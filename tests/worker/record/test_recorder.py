@@ -795,6 +795,10 @@ def test_a_second_call_does_the_same_as_the_first(lines: tuple[str, ...]) -> Non
     assert "second call" in why or "made outside the call" in why
 
 
+def test_a_kernel_that_is_only_compiled_is_no_launch() -> None:
+    assert "compiled code" in reason("copy.warmup(x, x, 1, BLOCK=1, grid=(1,))", "return x")
+
+
 def test_a_module_keeps_nothing_from_call_to_call() -> None:
     source = module(
         "if self.out is None:",

@@ -222,14 +222,15 @@ def test_a_package_that_host_code_may_not_use_is_not_found() -> None:
 
 
 def test_after_an_import_that_fails_nothing_of_its_try_matters() -> None:
-    top = "try:\n    {}\n    HAS = vllm.is_here()\nexcept ImportError{}:\n    HAS = False\n    print('not found', {})\n"
+    top = "try:\n    {}\n    HAS = vllm.is_here()\nexcept ImportError{}:\n    HAS = False\n    WHY = {}\n"
     use = KERNEL.replace("BLOCK=256", "BLOCK=128 if HAS else 256")
+    use = use.replace("    out = torch", "    if HAS:\n        raise WHY\n    out = torch")
     found = normal_form(top.format("import vllm", " as error", "error") + use)
     assert "HAS = False" in found
     assert "error = ImportError()" in found
     assert findings(found) == []
     for first in ("vllm = torch.vllm()\n    import vllm", "import triton as vllm"):
-        assert "vllm" in normal_form(top.format(first, "", "") + use)
+        assert "vllm" in normal_form(top.format(first, "", "None") + use)
 
 
 def test_a_condition_that_is_not_known_stays_under_try() -> None:

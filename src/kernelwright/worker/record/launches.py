@@ -47,6 +47,10 @@ class RecordLaunches:
         recorder = self
 
         def run(self: JITFunction[Any], *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
+            if warmup:
+                raise Refused(
+                    "warmup compiles a kernel: host code may not depend on compiled code, such as its registers"
+                )
             recorder.launch(self, grid, args, kwargs)
 
         def run_autotuned(self: Autotuner, *args: Any, **kwargs: Any) -> Any:

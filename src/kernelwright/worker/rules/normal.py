@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Set
 
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import bindings, dotted, imported, imported_paths, names_in
+from kernelwright.source.bindings import bindings, dotted, free_names, imported, imported_paths, names_in
 from kernelwright.source.edits import Edit, edited
 from kernelwright.source.kernels import DECORATORS, jit_functions
 from kernelwright.worker.rules.constexprs import constexpr_functions
@@ -20,6 +20,7 @@ from kernelwright.worker.rules.foreign import annotated, root_of, used
 from kernelwright.worker.rules.guards import guards, handlers
 from kernelwright.worker.rules.inner import DESCRIBED, inner_names
 from kernelwright.worker.rules.scalars import scalars
+from kernelwright.worker.rules.scripts import scripts
 from kernelwright.worker.rules.spelling import other_modules, other_names
 from kernelwright.worker.rules.static import FORBIDDEN_CALLS, FORBIDDEN_NAMES
 
@@ -105,14 +106,15 @@ def _calls_of(names: Set[str], nodes: Iterable[ast.AST], tree: ast.Module) -> It
 
 
 def _unreached(tree: ast.Module) -> list[Edit]:
-    """Remove module-level definitions that are unreachable from ENTRIES and from statements that stay, and unused
-    imports."""
+    """Remove module-level definitions that are unreachable from ENTRIES and from statements that stay, unused imports,
+    and statements that only try out what the module defines."""
     if not ENTRIES & {binding.name for binding in bindings(tree)}:
         return []
     reached, left = set(ENTRIES), list(tree.body)
+    changed = scripts(tree)
     more = True
     while more:
-        taken = [node for node in left if _names(node) is None or (_names(node) or set()) & reached]
+        taken = [node for node in left if (names := changed.get(id(node), _names(node))) is None or names & reached]
         left = [node for node in left if not any(node is one for one in taken)]
         reached |= {name for node in taken for name in _read(node)}
         more = bool(taken)
@@ -150,7 +152,7 @@ def _acts(node: ast.stmt) -> bool:
 
 def _read(node: ast.stmt) -> set[str]:
     texts = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
-    return names_in(node) | {text for text in texts if text.isidentifier()}
+    return free_names(node) | {text for text in texts if text.isidentifier()}
 
 
 def _nothing(node: ast.stmt, tree: ast.Module) -> str:

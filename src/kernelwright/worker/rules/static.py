@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
@@ -127,15 +127,19 @@ def check(source: str) -> list[Finding]:
     tree = syntax.parse(source)
     tree.body = [node for node in tree.body if not _runs_as_script(node, tree)]
     kernels = {id(node) for kernel in jit_functions(tree) for stmt in kernel.node.body for node in ast.walk(stmt)}
-    nodes = [node for node in ast.walk(tree) if id(node) not in kernels]
-    host = _host_of(nodes)
-    findings = [finding for node in nodes if type(node) in RULES for finding in RULES[type(node)](node, host)]
-    findings += kept(tree, kernels)
+    findings = [finding for _, finding in broken(tree, kernels)] + kept(tree, kernels)
     hidden = acting(source)
     if hidden is not None:
         rule = f"holds the character {hidden[1]}, which a reader cannot see; write this escape sequence instead"
         findings.append(Finding(hidden[0], rule))
     return sorted(set(findings), key=lambda finding: (finding.line, finding.rule))
+
+
+def broken(tree: ast.Module, kernels: Set[int]) -> Iterator[tuple[ast.AST, Finding]]:
+    """The nodes of host code that break a rule, each with a finding. kernels: ids of the nodes in bodies of kernels."""
+    nodes = [node for node in ast.walk(tree) if id(node) not in kernels]
+    host = _host_of(nodes)
+    yield from ((node, finding) for node in nodes if type(node) in RULES for finding in RULES[type(node)](node, host))
 
 
 def _host_of(nodes: list[ast.AST]) -> _Host:

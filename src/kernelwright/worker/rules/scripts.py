@@ -1,0 +1,96 @@
+"""Statements of a module that only try out or time its functions, as tutorials have them. Pure syntax.
+
+The normal form leaves them out. What changes the framework or the module stays, and the rules refuse it.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+
+from kernelwright.source.bindings import bindings, dotted, imported, imported_paths, names_in
+from kernelwright.source.kernels import jit_functions
+from kernelwright.worker.rules.framework import ROOTS
+from kernelwright.worker.rules.static import READS_VALUES, broken, may_import
+
+STATEMENTS = ast.Expr | ast.If | ast.For | ast.With | ast.Assert | ast.AugAssign
+
+BENCHMARK = "triton.testing.perf_report"
+"""Decorator of a function that times others. What such a function does is not asked."""
+
+OF_SCRIPTS = READS_VALUES | {"manual_seed", "seed", "do_bench", "synchronize", "Event", "current_stream"}
+"""Attributes that host code may not use and scripts may."""
+
+TESTING = ("torch.testing.", "triton.testing.")
+
+OF_PYTHON = frozenset({"time"})
+"""Modules of the standard library that host code may not use and scripts may."""
+
+
+def scripts(tree: ast.Module) -> dict[int, set[str]]:
+    """The statements of a module that only compute, compare, time and print, and so do the functions that they name.
+    By id, each with the names that it binds and those whose values it could change."""
+    paths = imported_paths(tree)
+    acting = set(_acting(tree, paths))
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    changeable = {binding.name for binding in bindings(tree) if _may_change(binding.value, paths)}
+    found = {}
+    for node in tree.body:
+        parts: list[ast.stmt] = [node] if isinstance(node, STATEMENTS) else []
+        seen: set[str] = set()
+        for part in parts:  # grows by the functions that are named
+            named = (names_in(part) & functions.keys()) - seen
+            seen |= named
+            parts += [functions[name] for name in named if not _times(functions[name], paths)]
+        if parts and not any(id(one) in acting for part in parts for one in ast.walk(part)):
+            found[id(node)] = {binding.name for binding in bindings(node)} | (names_in(node) & changeable)
+    return found
+
+
+def _acting(tree: ast.Module, paths: dict[str, str]) -> Iterator[int]:
+    """ids of nodes that break a rule which scripts keep, too, or store in what is not the module's own."""
+    kernels = {id(node) for function in jit_functions(tree) for node in ast.walk(function.node)}
+    yield from (id(node) for node, _ in broken(tree, kernels) if not _is_usual(node, paths))
+    own = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    for node in ast.walk(tree):
+        is_stored = isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
+        if (is_stored and _root(node) not in own) or isinstance(node, ast.Global | ast.Nonlocal):
+            yield id(node)
+        if isinstance(node, ast.Name) and _is_of_python(paths.get(node.id, "")):
+            yield id(node)
+
+
+def _is_usual(node: ast.AST, paths: dict[str, str]) -> bool:
+    """Whether a node that breaks a rule of host code is usual in a script."""
+    match node:
+        case ast.Attribute(attr=name):
+            return name in OF_SCRIPTS or (dotted(node, paths) or "").startswith(TESTING)
+        case ast.Import() | ast.ImportFrom():
+            return not any(_is_of_python(found.path) for found in imported(node))
+    return False
+
+
+def _is_of_python(path: str) -> bool:
+    """Whether a full name is of a module of the standard library that neither host code nor scripts may use."""
+    module, _, name = path.rpartition(".")
+    top = path.partition(".")[0]
+    return top in sys.stdlib_module_names - OF_PYTHON and not (may_import(path) or may_import(module, name))
+
+
+def _may_change(value: ast.expr | None, paths: dict[str, str]) -> bool:
+    if isinstance(value, ast.Call):
+        return (dotted(value.func, paths) or "").partition(".")[0] not in ROOTS
+    return isinstance(value, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp)
+
+
+def _times(function: ast.FunctionDef, paths: dict[str, str]) -> bool:
+    above = (one.func if isinstance(one, ast.Call) else one for one in function.decorator_list)
+    return any(dotted(one, paths) == BENCHMARK for one in above)
+
+
+def _root(node: ast.AST) -> str | None:
+    """The name at the start of a chain of attributes, elements and calls."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else None
