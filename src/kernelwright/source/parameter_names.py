@@ -5,7 +5,8 @@ The recorder uses this module, and exported packages have a copy of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 SPELLINGS: tuple[Callable[[str], str], ...] = (
     str,
@@ -28,3 +29,16 @@ def matched(own: Mapping[str, tuple[int, ...]], given: Mapping[str, tuple[int, .
             if len(same) == 1 and sum(known == key for *known, _ in mine) == 1:
                 found[name] = same[0]
     return found
+
+
+def meant(own: Sequence[tuple[str, Any]], given: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
+    """The reference's parameter for each name of a candidate's: several names of one tensor mean the same, except those
+    that the reference has, too. own: names and tensors. given: shapes by name."""
+    known = {id(tensor): name for name, tensor in reversed(own) if name in given}
+    parts = {name.rpartition(".")[2] for name in given}
+    likely = sorted(own, key=lambda one: one[0].rpartition(".")[2] in parts)
+    others = {id(tensor): name for name, tensor in likely if id(tensor) not in known}
+    shapes = {name: tuple(tensor.shape) for name, tensor in own if name in others.values()}
+    found = matched(shapes, {name: shape for name, shape in given.items() if name not in known.values()})
+    known |= {number: found[name] for number, name in others.items() if name in found}
+    return {name: name if name in given else known[id(tensor)] for name, tensor in own if id(tensor) in known}

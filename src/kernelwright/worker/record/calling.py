@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from kernelwright.model import TensorSpec
-from kernelwright.source.parameter_names import matched
+from kernelwright.source.parameter_names import meant
 from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.structure import arguments_from
 from kernelwright.worker.record.trace import Refused
@@ -34,16 +34,11 @@ def adopt(model: torch.nn.Module, parameters: dict[str, torch.Tensor]) -> None:
     Those that the reference does not have stay, and are refused when a kernel or copy uses them.
     """
     own = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
-    named = {id(tensor): name for name, tensor in reversed(own) if name in parameters}
-    others = {id(tensor): name for name, tensor in reversed(own) if id(tensor) not in named}
-    shapes = {name: tuple(tensor.shape) for name, tensor in own if name in others.values()}
-    left = {name: tuple(one.shape) for name, one in parameters.items() if name not in named.values()}
-    found = matched(shapes, left)
-    named |= {number: found[name] for number, name in others.items() if name in found}
+    names = meant(own, {name: tuple(one.shape) for name, one in parameters.items()})
     for name, tensor in own:
-        if id(tensor) not in named:
+        if name not in names:
             continue
-        given = parameters[name if name in parameters else named[id(tensor)]]
+        given = parameters[names[name]]
         if tuple(tensor.shape) != tuple(given.shape):
             raise Refused(f"the parameter {name} has shape {tuple(tensor.shape)}, the reference's {tuple(given.shape)}")
         holder, leaf = model.get_submodule(name.rpartition(".")[0]), name.rpartition(".")[2]
