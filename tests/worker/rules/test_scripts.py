@@ -84,3 +84,8 @@ def test_what_changes_more_than_its_own_values_stays_and_is_refused(script: str)
 @pytest.mark.parametrize("script", ["SIZES.append(64)", "for n in (1, 2):\n    SIZES[0] = n", "print(SIZES.pop())"])
 def test_what_changes_a_value_that_a_call_uses_stays(script: str) -> None:
     assert script.splitlines()[-1].strip() in normal_form(KERNEL.format(script=script))
+
+
+def test_a_docstring_is_no_script() -> None:
+    source = '"""Whose kernel this is, and its license."""\n' + KERNEL.format(script="print(double(torch.rand(3)))")
+    assert normal_form(source).startswith('"""Whose kernel this is, and its license."""\n')

@@ -37,7 +37,7 @@ def scripts(tree: ast.Module) -> dict[int, set[str]]:
     changeable = {binding.name for binding in bindings(tree) if _may_change(binding.value, paths)}
     found = {}
     for node in tree.body:
-        parts: list[ast.stmt] = [node] if isinstance(node, STATEMENTS) else []
+        parts: list[ast.stmt] = [node] if isinstance(node, STATEMENTS) and not _is_text(node) else []
         seen: set[str] = set()
         for part in parts:  # grows by the functions that are named
             named = (names_in(part) & functions.keys()) - seen
@@ -46,6 +46,11 @@ def scripts(tree: ast.Module) -> dict[int, set[str]]:
         if parts and not any(id(one) in acting for part in parts for one in ast.walk(part)):
             found[id(node)] = {binding.name for binding in bindings(node)} | (names_in(node) & changeable)
     return found
+
+
+def _is_text(node: ast.stmt) -> bool:
+    """Whether a statement is only a literal, such as a docstring."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _acting(tree: ast.Module, paths: dict[str, str]) -> Iterator[int]:
