@@ -28,6 +28,29 @@ def get_init_inputs():
     return []
 """
 
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+{top}
+
+@triton.jit
+def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + lanes, tl.load(x_ptr + lanes, mask=lanes < n) * 2, mask=lanes < n)
+
+def kernel_function(x):
+    {host}
+    out = torch.empty_like(x)
+    double_kernel[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)
+    return out
+"""
+
+
+def source_of(top: str, host: str) -> str:
+    return KERNEL.format(top=top, host=host.replace("\n", "\n    "))
+
+
 Judged = Callable[[str], Evaluation]
 
 

@@ -4,32 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from doubled import Judged, judged_texts
+from doubled import Judged, judged_texts, source_of
 from evaluated import StartedWorker
 from kernelwright.model import Status
-
-KERNEL = """
-import torch
-import triton
-import triton.language as tl
-{top}
-
-@triton.jit
-def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out_ptr + lanes, tl.load(x_ptr + lanes, mask=lanes < n) * 2, mask=lanes < n)
-
-def kernel_function(x):
-    {host}
-    out = torch.empty_like(x)
-    double_kernel[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)
-    return out
-"""
-
-
-def source_of(top: str, host: str) -> str:
-    return KERNEL.format(top=top, host=host.replace("\n", "\n    "))
-
 
 MANY = "if x.dim() > 3:\n    "
 

@@ -137,3 +137,16 @@ def free_names(node: ast.stmt) -> set[str]:
         found |= {one.get_name() for one in table.get_symbols()
                   if one.is_referenced() and (table is top or one.is_global())}  # fmt: skip
     return found
+
+
+def base_name(node: ast.AST) -> str | None:
+    """The name at the start of a chain of attributes, subscripts and calls."""
+    while not isinstance(node, ast.Name):
+        match node:
+            case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Starred(value=inner):
+                node = inner
+            case ast.Call(func=inner):
+                node = inner
+            case _:
+                return None
+    return node.id

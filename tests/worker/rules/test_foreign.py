@@ -4,33 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from doubled import source_of
 from kernelwright.source import parse as syntax
 from kernelwright.source.edits import edited
 from kernelwright.worker.rules import triton
 from kernelwright.worker.rules.foreign import used, without_foreign
 from kernelwright.worker.rules.normal import normal_form
-
-KERNEL = """
-import torch
-import triton
-import triton.language as tl
-{top}
-
-@triton.jit
-def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out_ptr + lanes, tl.load(x_ptr + lanes, mask=lanes < n) * 2, mask=lanes < n)
-
-def kernel_function(x):
-    {host}
-    out = torch.empty_like(x)
-    double_kernel[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)
-    return out
-"""
-
-
-def source_of(top: str, host: str) -> str:
-    return KERNEL.format(top=top, host=host.replace("\n", "\n    "))
 
 
 @pytest.mark.parametrize(("written", "left"), [

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 from contextlib import suppress
 
-from kernelwright.source.bindings import dotted, imported_paths, names_in
+from kernelwright.source.bindings import dotted, free_names, imported_paths, names_in
 from kernelwright.source.edits import Edit, block
 from kernelwright.source.kernels import jit_functions
 from kernelwright.worker.rules.folding import NotConstant, literal, value_of
@@ -125,10 +125,8 @@ def compared(tree: ast.Module) -> list[Edit]:
     for top in tree.body:
         if not isinstance(top, ast.FunctionDef | ast.ClassDef) or id(top) in kernels:
             continue
-        own = {part.id for part in ast.walk(top) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-        own |= {part.arg for part in ast.walk(top) if isinstance(part, ast.arg)}
         for node in ast.walk(top):
-            if isinstance(node, ast.Compare) and _names_version(node, paths) and not names_in(node) & own:
+            if isinstance(node, ast.Compare) and _names_version(node, paths) and names_in(node) <= free_names(top):
                 found += _literals(node, tree)
     return found
 

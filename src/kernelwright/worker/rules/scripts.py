@@ -9,7 +9,7 @@ import ast
 import sys
 from collections.abc import Iterator
 
-from kernelwright.source.bindings import bindings, dotted, imported, imported_paths, names_in
+from kernelwright.source.bindings import base_name, bindings, dotted, imported, imported_paths, names_in
 from kernelwright.source.kernels import jit_functions
 from kernelwright.worker.rules.framework import ROOTS
 from kernelwright.worker.rules.static import READS_VALUES, broken, may_import
@@ -31,19 +31,22 @@ OF_PYTHON = frozenset({"time"})
 def scripts(tree: ast.Module) -> dict[int, set[str]]:
     """The statements of a module that only compute, compare, time and print, and so do the functions that they name.
     By id, each with the names that it binds and those whose values it could change."""
+    tried = [node for node in tree.body if isinstance(node, STATEMENTS) and not _is_text(node)]
+    if not tried:
+        return {}
     paths = imported_paths(tree)
     acting = set(_acting(tree, paths))
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     changeable = {binding.name for binding in bindings(tree) if _may_change(binding.value, paths)}
     found = {}
-    for node in tree.body:
-        parts: list[ast.stmt] = [node] if isinstance(node, STATEMENTS) and not _is_text(node) else []
+    for node in tried:
+        parts: list[ast.stmt] = [node]
         seen: set[str] = set()
         for part in parts:  # grows by the functions that are named
             named = (names_in(part) & functions.keys()) - seen
             seen |= named
             parts += [functions[name] for name in named if not _times(functions[name], paths)]
-        if parts and not any(id(one) in acting for part in parts for one in ast.walk(part)):
+        if not any(id(one) in acting for part in parts for one in ast.walk(part)):
             found[id(node)] = {binding.name for binding in bindings(node)} | (names_in(node) & changeable)
     return found
 
@@ -60,7 +63,7 @@ def _acting(tree: ast.Module, paths: dict[str, str]) -> Iterator[int]:
     own = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
     for node in ast.walk(tree):
         is_stored = isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
-        if (is_stored and _root(node) not in own) or isinstance(node, ast.Global | ast.Nonlocal):
+        if (is_stored and base_name(node) not in own) or isinstance(node, ast.Global | ast.Nonlocal):
             yield id(node)
         if isinstance(node, ast.Name) and _is_of_python(paths.get(node.id, "")):
             yield id(node)
@@ -92,10 +95,3 @@ def _may_change(value: ast.expr | None, paths: dict[str, str]) -> bool:
 def _times(function: ast.FunctionDef, paths: dict[str, str]) -> bool:
     above = (one.func if isinstance(one, ast.Call) else one for one in function.decorator_list)
     return any(dotted(one, paths) == BENCHMARK for one in above)
-
-
-def _root(node: ast.AST) -> str | None:
-    """The name at the start of a chain of attributes, elements and calls."""
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else None

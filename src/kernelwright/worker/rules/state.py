@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kernelwright.source.bindings import bindings, parameters_of, targets_of
+from kernelwright.source.bindings import base_name, bindings, parameters_of, targets_of
 from kernelwright.worker.rules.imports import Finding
 from kernelwright.worker.rules.tables import tables
 
@@ -247,13 +247,13 @@ def _attribute(node: ast.Attribute, inside: _Inside) -> str:
     is_size = inside.is_hook and node.attr == "block_shape" and isinstance(node.value, ast.Subscript)
     if isinstance(node.ctx, ast.Load):
         return ""
-    if _root(node) == inside.first and (inside.constructing or inside.has_context or is_size):
+    if base_name(node) == inside.first and (inside.constructing or inside.has_context or is_size):
         return ""
     return f"writes {ast.unparse(node)}: attributes are written only in __init__, and only those of self"
 
 
 def _subscript(node: ast.Subscript, inside: _Inside) -> str:
-    if isinstance(node.ctx, ast.Load) or _root(node) in inside.local:
+    if isinstance(node.ctx, ast.Load) or base_name(node) in inside.local:
         return ""
     return f"writes into {ast.unparse(node.value)}, which outlives the call"
 
@@ -261,9 +261,9 @@ def _subscript(node: ast.Subscript, inside: _Inside) -> str:
 def _call(node: ast.Call, inside: _Inside) -> str:
     match node:
         case ast.Call(func=ast.Attribute(attr=name, value=value)) if name in CHANGES:
-            return "" if _root(value) in inside.local else f"changes {ast.unparse(value)}, which outlives the call"
+            return "" if base_name(value) in inside.local else f"changes {ast.unparse(value)}, which outlives the call"
         case ast.Call(func=ast.Name(id="next"), args=[ast.Name() | ast.Attribute() as asked, *_]):
-            return "" if _root(asked) in inside.local else KEEPS_PLACE
+            return "" if base_name(asked) in inside.local else KEEPS_PLACE
     return ""
 
 
@@ -304,7 +304,7 @@ def _aliases(nodes: list[ast.AST], local: set[str]) -> set[str]:
         for node in nodes
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute | ast.Name)
         for target in node.targets
-        if isinstance(target, ast.Name) and _root(node.value) not in local
+        if isinstance(target, ast.Name) and base_name(node.value) not in local
     }
 
 
@@ -322,16 +322,3 @@ def _last(node: ast.expr) -> str | None:
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else None
-
-
-def _root(node: ast.expr) -> str | None:
-    """The name at the start of a chain of attributes, subscripts and calls."""
-    while not isinstance(node, ast.Name):
-        match node:
-            case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Starred(value=inner):
-                node = inner
-            case ast.Call(func=inner):
-                node = inner
-            case _:
-                return None
-    return node.id
