@@ -49,6 +49,15 @@ def test_a_kernel_has_a_readable_name_its_operations_and_own_functions(candidate
         assert generated not in candidate
 
 
+def test_a_function_that_only_libdevice_has_stays_and_is_imported(candidate: str) -> None:
+    text = converted(
+        lambda text: text.replace("triton_helpers.maximum(tmp0, 0.0)", "tl_math.expm1(libdevice.exp(tmp0))")
+    )
+    assert "total += libdevice.expm1(tl.exp(tmp0))" in text
+    assert "from triton.language.extra import libdevice" in text
+    assert "libdevice" not in candidate
+
+
 def test_the_output_is_named_out_and_several_are_numbered(candidate: str) -> None:
     assert "out = torch.empty((rows, 1)" in candidate
     assert candidate.endswith("return out\n")
@@ -390,7 +399,6 @@ def test_one_of_several_results_of_a_library_call_is_a_tensor_like_others() -> N
     ("old", "new", "reason"),
     [
         ("maximum", "frexp", "triton_helpers.frexp"),
-        ("triton_helpers.maximum", "libdevice.j0", "libdevice.j0"),
         ("Grid1D", "MixOrderReductionGrid", "MixOrderReductionGrid"),
         (LAUNCH, "workspace_0.zero_()\n        " + LAUNCH, "workspace_0.zero_()"),
         (

@@ -22,6 +22,9 @@ from kernelwright.model import Capture, Generated, LibraryMode, TensorSpec
 
 IMPORTS = "import torch\nimport triton\nimport triton.language as tl"
 
+LIBDEVICE = "from triton.language.extra import libdevice"
+"""Where a kernel calls a function that `triton.language` does not have."""
+
 HALF = ("float16", "bfloat16")
 
 
@@ -154,7 +157,8 @@ def _candidate(
     kernels = Kernels(host, holes, spelled, _configs(first, timed), way)
     arguments = literal_eval(generated.arguments) if generated.arguments else inputs
     signature = [*arguments, *(name for name in used if name not in inputs)]
-    before, after = [_header(generated, host), *kernels.functions], _main(generated, signature, dense, sizes, host)
+    functions, after = kernels.functions, _main(generated, signature, dense, sizes, host)
+    before = [_header(generated, host, functions), *functions]
     made = ["\n\n\n".join(part for part in (*before, one, after) if part) + "\n" for one in kernels.tunables]
     return _Made(made, sizes.restrictions, host.library)
 
@@ -203,13 +207,14 @@ def _needed(module: Module, holes: Holes) -> dict[str, tuple[int | float, ...]]:
     return {name: values for name, values in holes.values.items() if name in used}
 
 
-def _header(generated: Generated, host: Host) -> str:
+def _header(generated: Generated, host: Host, functions: Sequence[str]) -> str:
+    more = f"\n{LIBDEVICE}" if any("libdevice." in one for one in functions) else ""
     library = f" Library steps: {', '.join(dict.fromkeys(host.library))}." if host.library else ""
     return (
         f'"""Converted from the kernels that torch.compile of torch {generated.torch} generates for the reference.\n\n'
         "Their texts at several sizes were compared: numbers that follow from shapes are computed, and sizes\n"
         f'that they do not serve are refused.{library}\n"""\n\n'
-        f"{IMPORTS}"
+        f"{IMPORTS}{more}"
     )
 
 

@@ -1,6 +1,6 @@
-"""Replacements for Inductor's helper functions and libdevice's functions, by their names in generated code.
+"""Replacements for Inductor's helper functions, and for two of libdevice's, by their names in generated code.
 
-A function that is missing here ends a conversion with its name. Only `product` uses a reduction by a function, which
+A helper that is missing here ends a conversion with its name. Only `product` uses a reduction by a function, which
 Triton's interpreter computes element by element.
 """
 
@@ -144,47 +144,6 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "libdevice.isnan": ("def is_nan(x):\n    return x != x", ()),
     "libdevice.isinf": ('def is_infinite(x):\n    return tl.abs(x) == float("inf")', ()),
-    "libdevice.trunc": ("def truncated(x):\n    return tl.where(x < 0, tl.ceil(x), tl.floor(x))", ()),
-    "libdevice.nearbyint": (
-        "def nearest(x):\n"
-        "    # Halves go to the even neighbour; from 2^23 on a float32 has no fraction.\n"
-        "    magic = 8388608.0\n"
-        "    size = tl.abs(x)\n"
-        "    whole = (size + magic) - magic\n"
-        "    return tl.where(size < magic, tl.where(x < 0, -whole, whole), x)",
-        (),
-    ),
-    "libdevice.tanh": (
-        "def tanh(x):\n"
-        "    size = tl.abs(x)\n"
-        "    small = tl.exp(-2.0 * size)\n"
-        "    large = (1.0 - small) / (1.0 + small)\n"
-        "    square = x * x\n"
-        "    # Taylor's series below 0.3, where 1 - exp loses digits.\n"
-        "    series = 62.0 / 2835.0 - square * (1382.0 / 155925.0)\n"
-        "    series = 1.0 - square * (1.0 / 3.0 - square * (2.0 / 15.0 - square * (17.0 / 315.0 - square * series)))\n"
-        "    return tl.where(size < 0.3, x * series, tl.where(x < 0, -large, large))",
-        (),
-    ),
-    "libdevice.log1p": (
-        "def log1p(x):\n"
-        "    # Kahan: the rounding of 1 + x is divided out again.\n"
-        "    above = 1.0 + x\n"
-        '    inside = (above != 1.0) & (above != float("inf"))\n'
-        "    left = tl.where(inside, above - 1.0, 1.0)\n"
-        "    found = tl.log(above) * (x / left)\n"
-        "    return tl.where(inside, found, x)",
-        (),
-    ),
-    "libdevice.expm1": (
-        "def expm1(x):\n"
-        "    # Kahan: the rounding of exp(x) is divided out again; far from zero there is none to lose.\n"
-        "    power = tl.exp(x)\n"
-        "    near = (power != 1.0) & (tl.abs(x) < 0.5)\n"
-        "    logarithm = tl.where(near, tl.log(power), 1.0)\n"
-        "    return tl.where(power == 1.0, x, tl.where(near, (power - 1.0) * (x / logarithm), power - 1.0))",
-        (),
-    ),
 }
 """By generated name: the replacement's source, and the names of the functions that it calls."""
 

@@ -125,7 +125,7 @@ class Host:
         """A tensor for the parts of a product's factor, and the lines that make it, see `parts`. tensor: the one that
         the factor begins with, see `tensor_of`."""
         name, elements = f"{tensor}_parts", self.elements_of(factor).text()
-        self.elements[name] = product(["2", elements])
+        self.elements[name] = product([elements])  # a kernel's offsets begin at either part
         return ast.Name(name, ast.Load()), host_lines(tensor, name, elements, self.device)
 
     def _view(self, node: ast.expr) -> str | None:

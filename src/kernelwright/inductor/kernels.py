@@ -226,10 +226,12 @@ class _Language(ast.NodeTransformer):
                 return ast.Attribute(ast.Name("tl", ast.Load()), function, ast.Load())
             case ast.Attribute(value=ast.Name(id="triton_helpers" | "libdevice" | "tl_math" as module), attr=function):
                 helper = f"{module.replace('tl_math', 'libdevice')}.{function}"
-                if helper not in FUNCTIONS:
+                if helper in FUNCTIONS:
+                    self.helpers.add(helper)
+                    return ast.Name(own_name(helper), ast.Load())
+                if module == "triton_helpers":
                     raise NotConverted(f"it uses {helper}, for which there is no function here")
-                self.helpers.add(helper)
-                return ast.Name(own_name(helper), ast.Load())
+                return ast.Attribute(ast.Name("libdevice", ast.Load()), function, ast.Load())
         self.generic_visit(node)
         return node
 

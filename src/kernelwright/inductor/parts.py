@@ -93,7 +93,13 @@ class _Parts(ast.NodeTransformer):
                 low = copy.deepcopy(node)
                 low.targets = [ast.Name("b_low", ast.Store())]
                 assert isinstance(low.value, ast.Call)
-                low.value.args[0] = ast.BinOp(low.value.args[0], ast.Add(), ast.Name(ELEMENTS, ast.Load()))
+                first = low.value.args[0]
+                while isinstance(first, ast.BinOp) and isinstance(first.left, ast.BinOp):
+                    first = first.left
+                if not (isinstance(first, ast.BinOp) and isinstance(first.op, ast.Add)):
+                    raise NotConverted(f"an address that does not begin with a tensor: {ast.unparse(address)[:120]}")
+                # Added to the pointer, which has 64 bits, and not to the offsets.
+                first.left = ast.BinOp(first.left, ast.Add(), ast.Name(ELEMENTS, ast.Load()))
                 return [node, low]
         return node
 

@@ -118,6 +118,26 @@ def test_a_long_row_in_one_piece_has_many_threads(shared_worker: StartedWorker, 
     assert {one["num_warps"] for listed in found.rows[0].configs.values() for one in listed} == {32}
 
 
+def test_a_measured_config_follows_the_first_of_inductors(shared_worker: StartedWorker, tmp_path: Path) -> None:
+    """Rows that two loops read get a config that keeps them in the cache; strided rows get one of many columns."""
+
+    def configs(forward: str) -> list[dict[str, int]]:
+        file = tmp_path / "measured.py"
+        file.write_text(PROBLEM.replace("{forward}", forward).replace("3000", "30000"))
+        shared_worker().load(str(file))
+        (listed,) = shared_worker().generate().captures[0].configs.values()
+        return list(listed)
+
+    short, long = {"R0_BLOCK": 1024, "num_warps": 4}, {"R0_BLOCK": 16384, "num_warps": 32}
+    first, second, *_ = configs("(x + self.bias) / x.norm(dim=1, keepdim=True)")
+    assert first["R0_BLOCK"] == 2048
+    assert second == {**first, **long}
+    first, second, *_ = configs("x.norm(dim=1, keepdim=True)")
+    assert second == {**first, **short}
+    first, second, *_ = configs("self.bias + x[:64].mean(0)")
+    assert second == {**first, "XBLOCK": 128, "num_warps": 4}
+
+
 def test_a_product_alone_is_left_to_the_library(shared_worker: StartedWorker, folder: Path) -> None:
     found = generated(shared_worker, folder, "product", "x @ x.T")
     with pytest.raises(LeaveIt, match=r"aten\.mm"):

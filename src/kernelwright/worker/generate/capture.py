@@ -5,10 +5,7 @@ Everything happens on fake tensors, so a case of any size takes no memory.
 
 from __future__ import annotations
 
-import ast
-import copy
 import inspect
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +18,6 @@ from torch._inductor.codegen.triton import TritonKernel
 from torch._inductor.fx_passes import misc_patterns
 from torch._inductor.graph import GraphLowering
 from torch._inductor.ir import Reduction
-from torch._inductor.runtime import hints, triton_heuristics
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental import symbolic_shapes
@@ -31,6 +27,7 @@ from torch.utils._pytree import tree_leaves
 from kernelwright.model import Capture, Case, Split, TensorSpec
 from kernelwright.worker.generate import factors
 from kernelwright.worker.generate.activations import ACTIVATIONS
+from kernelwright.worker.generate.configs import listed_configs
 from kernelwright.worker.generate.depthwise import DEPTHWISE
 from kernelwright.worker.generate.pools import POOLS
 from kernelwright.worker.generate.sizes import parts_of
@@ -51,10 +48,6 @@ SETTINGS: dict[str, Any] = {
     "triton.cooperative_reductions": False,
     "triton.mix_order_reduction": False,
 }
-
-
-MOST_WARPS, IN_WARP = 32, 1024
-"""Warps for a row in one piece: 32 numbers a thread, as far as a block has that many threads."""
 
 
 class _Generated(BaseException):
@@ -222,53 +215,3 @@ def _called(instance: Instance, held: dict[str, Tensor]) -> Any:
     args, named = instance.called()
     with torch.device("cuda"), WithoutDevice():
         return torch.func.functional_call(instance.module, held, tuple(args), named)
-
-
-def listed_configs(text: str) -> dict[str, tuple[dict[str, int], ...]]:
-    """By kernel name: blocks, num_warps and num_stages of the configs that Inductor would time, first the middle one by
-    XBLOCK."""
-    found: dict[str, tuple[dict[str, int], ...]] = {}
-    for node in ast.walk(ast.parse(text)):
-        match node:
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id="async_compile"), attr="triton"),
-                args=[ast.Constant(value=str(name)), ast.Constant(value=str(source)), *_],
-            ):
-                if (listed := sorted(_configs(name, source), key=_along_x)) != []:
-                    likely, least = listed.pop(len(listed) // 2), min(MOST_WARPS, _in_one_piece(source) // IN_WARP)
-                    found[name] = tuple(
-                        {**one.kwargs, "num_warps": max(one.num_warps, least), "num_stages": one.num_stages}
-                        for one in (likely, *listed)
-                    )
-    return found
-
-
-def _in_one_piece(source: str) -> int:
-    """How many numbers of a row a kernel keeps in registers; 0 for one that does not reduce rows in one piece."""
-    found = re.search(r"persistent_reduction\(\s*size_hints=\{.*?'r0_': (\d+)", source)
-    return int(found[1]) if found else 0
-
-
-def _along_x(config: Any) -> int:
-    return int(config.kwargs.get("XBLOCK", 1))
-
-
-def _configs(name: str, source: str) -> list[Any]:
-    """The configs of one kernel; empty if its decorator lists none."""
-    kernel = next(n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef) and n.name == name)
-    decorator = next((one for one in kernel.decorator_list if isinstance(one, ast.Call)), None)
-    if decorator is None or not isinstance(decorator.func, ast.Attribute):
-        return []
-    names = {**vars(hints), "__file__": "kernel.py"}
-    # eval is safe here: Inductor generated the text.
-    given = {str(one.arg): eval(ast.unparse(one.value), dict(names)) for one in decorator.keywords}
-    seen: list[Any] = []
-    real = triton_heuristics.cached_autotune
-    triton_heuristics.cached_autotune = lambda size_hints, configs, **others: seen.extend(configs)
-    try:
-        getattr(triton_heuristics, decorator.func.attr)(**copy.deepcopy(given))
-    except TypeError:  # a template's decorator takes other arguments
-        return []
-    finally:
-        triton_heuristics.cached_autotune = real
-    return seen

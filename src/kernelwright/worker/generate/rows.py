@@ -1,8 +1,7 @@
 """Reductions over rows in one piece, so that a kernel which needs a row twice reads it once.
 
 Inductor keeps rows of up to 1,024 numbers in registers, and loops over longer ones as often as the computation needs
-them: for x / x.norm(dim=1) twice. A block of 32 warps holds 65,536 numbers. Whether that is faster depends on the
-kernel, so it is one more candidate.
+them: for x / x.norm(dim=1) twice. Whether one piece is faster depends on the kernel, so it is one more candidate.
 """
 
 from __future__ import annotations
@@ -14,8 +13,9 @@ from typing import Any
 from torch._inductor.choices import InductorChoices
 from torch._inductor.runtime.hints import ReductionHint
 
-MOST_IN_ROW = 1 << 16
-"""Numbers of a row that 1,024 threads keep, 64 in each."""
+MOST_IN_ROW = 1 << 15
+"""Numbers of a row that 1,024 threads keep, 32 in each. With 64 in each, a norm of rows of 65,535 took 17.97 ms, and in
+two loops 9.37 (H200)."""
 
 CHOICE = "should_use_persistent_reduction"
 
