@@ -294,8 +294,8 @@ def unanswered(status: int, err: str) -> Row:
 
 
 def timed(report: dict[str, Any]) -> Row:
-    """What a measurement said: times in µs with intervals by implementation, on the first case; a kernel that is not
-    right here is no solution."""
+    """What a measurement said: the GPU, and times in µs with intervals by implementation, on the first case; a kernel
+    that is not right here is no solution."""
     case = report["cases"][0]
     rows = {one["name"]: one for one in case["implementations"]}
     best = rows["best"]
@@ -306,6 +306,7 @@ def timed(report: dict[str, Any]) -> Row:
         reasons.append(f"no verdict: {best['throttled'] or case['noise_floor_source']}")
     return {
         "reason": "; ".join(reasons),
+        "gpu": report["environment"]["device"],
         "times_us": {name: [one["median_us"], one["ci95_us"]] for name, one in rows.items()},
         "kind": best["kind"],
         "ratio": best["speedup"],

@@ -52,7 +52,7 @@ def benched(ratio: float | None, verdict: str | None) -> str:
     }
     theirs = {"name": "eager", "median_us": 12.0, "ci95_us": None}
     case = {"implementations": [theirs, ours], "noise_floor_source": "the copy was not sampled"}
-    return json.dumps({"cases": [case]})
+    return json.dumps({"environment": {"device": "NVIDIA H200"}, "cases": [case]})
 
 
 class Commands:
@@ -96,6 +96,10 @@ def test_a_library_call_is_left_and_other_failures_say_why(solving: ModuleType) 
     assert row(solving, 1)["outcome"] == "left"
     failed = row(solving, 3)
     assert (failed["outcome"], failed["reason"], failed["mode"]) == ("failed", "it reads no argument", "")
+
+
+def test_a_row_names_its_gpu(solving: ModuleType) -> None:
+    assert solving.timed(json.loads(benched(1.5, "faster")))["gpu"] == "NVIDIA H200"
 
 
 def test_what_needs_library_steps_is_tried_in_mode_any_and_counts_there(solving: ModuleType) -> None:
