@@ -62,6 +62,11 @@ def dotted(node: ast.expr, paths: Mapping[str, str]) -> str | None:
     return paths.get(node.id) if isinstance(node, ast.Name) else None
 
 
+def imported_name(path: str, paths: Mapping[str, str]) -> str | None:
+    """The name that imports bind to `path`, the first if there are several; None where there is none."""
+    return next((name for name, found in paths.items() if found == path), None)
+
+
 def bindings(node: ast.AST) -> Iterator[Binding]:
     """Every name that `node` binds in its own scope: not in functions, classes, lambdas or comprehensions inside."""
     line = getattr(node, "lineno", 0)

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kernelwright.source.bindings import bindings, dotted, imported_paths, parameters_of
+from kernelwright.source.bindings import bindings, dotted, imported_name, imported_paths, parameters_of
 from kernelwright.source.copied import copied
 from kernelwright.source.edits import Edit
 from kernelwright.source.kernels import jit_functions
@@ -45,7 +45,7 @@ def constexpr_functions(tree: ast.Module) -> list[Edit]:
     more, the remaining functions become kernels. An argument may appear twice or not at all: arguments are constants.
     """
     paths = imported_paths(tree)
-    triton = next((name for name, path in paths.items() if path == "triton"), None)
+    triton = imported_name("triton", paths)
     found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and len(node.decorator_list) == 1
              and dotted(node.decorator_list[0], paths) in DECORATORS]  # fmt: skip
     if not found or triton is None:

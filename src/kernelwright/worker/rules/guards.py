@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from kernelwright.source.bindings import dotted, imported_paths
+from kernelwright.source.bindings import dotted, imported_name, imported_paths
 from kernelwright.source.edits import Edit
 
 CONTEXT_MANAGER = "contextlib.contextmanager"
@@ -22,7 +22,7 @@ def guards(tree: ast.Module) -> list[Edit]:
     """Replace the module's own context managers that only choose a device by `torch.no_grad()`, which is active in
     every recorded call. Replace GUARD (in generated code) by the public `torch.cuda.device`."""
     paths = imported_paths(tree)
-    torch = next((name for name, path in paths.items() if path == "torch"), None)
+    torch = imported_name("torch", paths)
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and _only_chooses(node, paths)}
     entered = [item.context_expr for node in ast.walk(tree) if isinstance(node, ast.With) for item in node.items
                if item.optional_vars is None]  # fmt: skip

@@ -10,7 +10,7 @@ import ast
 import functools
 from collections.abc import Iterator
 
-from kernelwright.source.bindings import dotted, imported, imported_paths
+from kernelwright.source.bindings import dotted, imported, imported_name, imported_paths
 from kernelwright.source.edits import Edit
 from kernelwright.worker.rules.constexprs import DECORATORS, Formula, called, formula_of
 from kernelwright.worker.rules.installed import is_installed
@@ -41,7 +41,7 @@ def inner_names(tree: ast.Module) -> list[Edit]:
     """Replace calls of `get_int_dtype` by the dtype, `_unwrap_if_constexpr(x)` by x, `CONSTEXPR_0` by 0, and by imports
     decorators OF_SOURCES and compile-time functions with a name of STANDARD, which a kernel may import."""
     paths = imported_paths(tree)
-    language = next((name for name, path in paths.items() if path == LANGUAGE), None)
+    language = imported_name(LANGUAGE, paths)
     dtypes = {name for node in tree.body for name in _dtype_functions(node, paths)}
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.stmt | ast.expr)]
     found = [(node, _value(node, paths, dtypes, language)) for node in nodes]

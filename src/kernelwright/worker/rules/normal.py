@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Set
 
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import bindings, dotted, free_names, imported, imported_paths, names_in
+from kernelwright.source.bindings import bindings, dotted, free_names, imported, imported_name, imported_paths, names_in
 from kernelwright.source.edits import Edit, edited
 from kernelwright.source.kernels import DECORATORS, jit_functions
 from kernelwright.worker.rules.constexprs import constexpr_functions
@@ -177,11 +177,11 @@ def _narrowed(node: ast.Import | ast.ImportFrom, reached: set[str]) -> list[Edit
 def _raises(tree: ast.Module) -> list[Edit]:
     """Replace `raise` under an `if` in a kernel by `static_assert(False)`. Both compile only if a constant condition
     leaves them out, and the rules refuse `raise`."""
-    language = [name for name, path in imported_paths(tree).items() if path == "triton.language"]
-    if not language:
+    language = imported_name("triton.language", imported_paths(tree))
+    if language is None:
         return []
     return [
-        Edit(node, node, f"{language[0]}.static_assert(False)")
+        Edit(node, node, f"{language}.static_assert(False)")
         for function in jit_functions(tree)
         for condition in ast.walk(function.node)
         if isinstance(condition, ast.If)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from kernelwright.source.bindings import dotted, imported_paths
+from kernelwright.source.bindings import dotted, imported_name, imported_paths
 from kernelwright.source.edits import Edit
 from kernelwright.source.kernels import jit_functions
 
@@ -19,7 +19,7 @@ def scalars(tree: ast.Module) -> list[Edit]:
     """Replace `torch.tensor(x).prod().item()` and `torch.prod(torch.tensor(x)).item()` by `math.prod(x)`, and the same
     for sums, maxima and minima."""
     paths = imported_paths(tree)
-    math = next((name for name, path in paths.items() if path == "math"), None)
+    math = imported_name("math", paths)
     inside = {id(node) for function in jit_functions(tree) for node in ast.walk(function.node)}
     found = []
     for node in ast.walk(tree):

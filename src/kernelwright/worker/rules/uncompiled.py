@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import imported_paths
+from kernelwright.source.bindings import imported_name, imported_paths
 from kernelwright.source.edits import Edit, edited
 from kernelwright.source.kernels import jit_functions
 from kernelwright.worker.rules.imports import Finding
@@ -33,7 +33,7 @@ def without_broken(source: str, findings: Sequence[Finding]) -> Uncompiled:
     """`source` with a refusal in place of each branch of a kernel that has one of `findings`. Unchanged if a finding in
     a kernel is in no branch."""
     tree = syntax.parse(source)
-    language = next((name for name, path in imported_paths(tree).items() if path == "triton.language"), None)
+    language = imported_name("triton.language", imported_paths(tree))
     found = list(_in_kernels(tree, findings))
     replaced = {id(branch.nodes[0]): (branch, finding) for finding, branch in reversed(found) if branch is not None}
     if language is None or any(branch is None for _, branch in found):
