@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from kernelwright.source import parse as syntax
 from kernelwright.source.edits import Edit, edited
-from kernelwright.source.kernels import jit_functions
+from kernelwright.source.kernels import host_code
 
 MARK = "__took__"
 """Function that an instrumented module calls with a branch's number. It returns None."""
@@ -39,8 +39,7 @@ class Branch:
 
 def branches(tree: ast.Module) -> list[Branch]:
     """Every branch in functions of `tree` that are not kernels; outer branches before inner ones."""
-    kernels = {id(function.node) for function in jit_functions(tree)}
-    return [branch for node in tree.body if id(node) not in kernels for branch in _outside(node)]
+    return [branch for node in host_code(tree) for branch in _outside(node)]
 
 
 def _outside(node: ast.AST) -> Iterator[Branch]:

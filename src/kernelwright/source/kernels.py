@@ -81,6 +81,18 @@ def jit_functions(tree: ast.Module) -> list[JitFunction]:
     return found
 
 
+def host_code(tree: ast.Module) -> list[ast.stmt]:
+    """The statements of a module except its kernels."""
+    kernels = {id(function.node) for function in jit_functions(tree)}
+    return [node for node in tree.body if id(node) not in kernels]
+
+
+def in_kernels(tree: ast.Module) -> set[int]:
+    """ids of the AST nodes in the bodies of a module's kernels."""
+    bodies = (statement for function in jit_functions(tree) for statement in function.node.body)
+    return {id(node) for statement in bodies for node in ast.walk(statement)}
+
+
 def _decorator(node: ast.expr, paths: Mapping[str, str]) -> Decorator:
     named = node.func if isinstance(node, ast.Call) else node
     return Decorator(node, named, dotted(named, paths))

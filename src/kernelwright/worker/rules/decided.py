@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from kernelwright.source.bindings import dotted, free_names, imported_paths, names_in
 from kernelwright.source.edits import Edit, block
-from kernelwright.source.kernels import jit_functions
+from kernelwright.source.kernels import host_code
 from kernelwright.worker.rules.folding import NotConstant, literal, value_of
 from kernelwright.worker.rules.installed import is_installed
 from kernelwright.worker.rules.static import may_import
@@ -120,10 +120,9 @@ def computed(tree: ast.Module) -> list[Edit]:
 def compared(tree: ast.Module) -> list[Edit]:
     """Replace comparisons of versions in host code's functions by their values."""
     paths = imported_paths(tree)
-    kernels = {id(function.node) for function in jit_functions(tree)}
     found: list[Edit] = []
-    for top in tree.body:
-        if not isinstance(top, ast.FunctionDef | ast.ClassDef) or id(top) in kernels:
+    for top in host_code(tree):
+        if not isinstance(top, ast.FunctionDef | ast.ClassDef):
             continue
         for node in ast.walk(top):
             if isinstance(node, ast.Compare) and _names_version(node, paths) and names_in(node) <= free_names(top):

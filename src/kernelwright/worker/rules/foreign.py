@@ -14,7 +14,7 @@ from collections.abc import Iterator, Set
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import imported, imported_paths, names_in
 from kernelwright.source.edits import Edit, edited
-from kernelwright.source.kernels import jit_functions
+from kernelwright.source.kernels import host_code
 from kernelwright.worker.rules.installed import is_installed
 from kernelwright.worker.rules.static import ALLOWED_MODULES, may_import
 
@@ -102,11 +102,9 @@ def _asks_for(node: ast.Call, foreign: Set[str]) -> bool:
 def annotated(tree: ast.Module) -> list[Edit]:
     """Replace annotations of host code that name something from a module not in ALLOWED_MODULES. Nothing reads them."""
     others = {name for name, path in imported_paths(tree).items() if not _is_allowed(path)}
-    kernels = {id(function.node) for function in jit_functions(tree)}
     return [
         Edit(annotation, annotation, ANYTHING)
-        for top in tree.body
-        if id(top) not in kernels
+        for top in host_code(tree)
         for node in ast.walk(top)
         if isinstance(node, ast.FunctionDef)
         for annotation in _annotations_of(node)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import bindings, dotted, free_names, imported, imported_name, imported_paths, names_in
 from kernelwright.source.edits import Edit, edited
-from kernelwright.source.kernels import DECORATORS, jit_functions
+from kernelwright.source.kernels import DECORATORS, host_code, jit_functions
 from kernelwright.worker.rules.constexprs import constexpr_functions
 from kernelwright.worker.rules.decided import compared, computed, decided
 from kernelwright.worker.rules.foreign import annotated, root_of, used
@@ -84,16 +84,14 @@ def _spoken(tree: ast.Module) -> list[Edit]:
             root_of(node.value) in silent or (dotted(node.value.func, paths) or "").lower().endswith(LOGGER)
         ):  # fmt: skip
             silent |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    kernels = {id(function.node) for function in jit_functions(tree)}
-    nodes = (node for top in tree.body if id(top) not in kernels for node in ast.walk(top))
+    nodes = (node for top in host_code(tree) for node in ast.walk(top))
     return [Edit(node, node, "pass") for node in nodes if isinstance(node, ast.Expr) and root_of(node.value) in silent]
 
 
 def _settled(tree: ast.Module) -> list[Edit]:
     """Remove calls of SETTINGS at module level, of WAITS in host code, and of PRINTS in kernels."""
-    inside = [node for function in jit_functions(tree) for node in ast.walk(function.node)]
-    kernels = {id(node) for node in inside}
-    outside = (node for node in ast.walk(tree) if id(node) not in kernels)
+    outside = (node for top in host_code(tree) for node in ast.walk(top))
+    inside = (node for function in jit_functions(tree) for node in ast.walk(function.node))
     return [*_calls_of(SETTINGS, tree.body, tree), *_calls_of(WAITS, outside, tree), *_calls_of(PRINTS, inside, tree)]
 
 

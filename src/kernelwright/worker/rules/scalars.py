@@ -9,7 +9,7 @@ import ast
 
 from kernelwright.source.bindings import dotted, imported_name, imported_paths
 from kernelwright.source.edits import Edit
-from kernelwright.source.kernels import jit_functions
+from kernelwright.source.kernels import host_code
 
 WITHOUT_A_TENSOR = {"prod": "math.prod", "sum": "sum", "max": "max", "min": "min"}
 """What computes the same of the numbers themselves, by the operator's name in PyTorch."""
@@ -20,10 +20,9 @@ def scalars(tree: ast.Module) -> list[Edit]:
     for sums, maxima and minima."""
     paths = imported_paths(tree)
     math = imported_name("math", paths)
-    inside = {id(node) for function in jit_functions(tree) for node in ast.walk(function.node)}
     found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and id(node) not in inside and (taken := _taken(node, paths)):
+    for node in (node for top in host_code(tree) for node in ast.walk(top)):
+        if isinstance(node, ast.Call) and (taken := _taken(node, paths)):
             operator, values = taken
             function = WITHOUT_A_TENSOR[operator].replace("math", math or "math")
             found.append(Edit(node, node, f"{function}({ast.unparse(values)})"))

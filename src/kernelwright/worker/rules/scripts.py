@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 
 from kernelwright.source.bindings import base_name, bindings, dotted, imported, imported_paths, names_in
-from kernelwright.source.kernels import jit_functions
+from kernelwright.source.kernels import in_kernels
 from kernelwright.worker.rules.framework import ROOTS
 from kernelwright.worker.rules.static import READS_VALUES, broken, may_import
 
@@ -58,8 +58,7 @@ def _is_text(node: ast.stmt) -> bool:
 
 def _acting(tree: ast.Module, paths: dict[str, str]) -> Iterator[int]:
     """ids of nodes that break a rule which scripts keep, too, or store in what is not the module's own."""
-    kernels = {id(node) for function in jit_functions(tree) for node in ast.walk(function.node)}
-    yield from (id(node) for node, _ in broken(tree, kernels) if not _is_usual(node, paths))
+    yield from (id(node) for node, _ in broken(tree, in_kernels(tree)) if not _is_usual(node, paths))
     own = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
     for node in ast.walk(tree):
         is_stored = isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)

@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import Imported, bindings, dotted, imported
 from kernelwright.source.branches import MARK
-from kernelwright.source.kernels import jit_functions
+from kernelwright.source.kernels import in_kernels
 from kernelwright.text.escape import acting
 from kernelwright.worker.rules.framework import MODULES, ROOTS, may_be_imported, why_refused
 from kernelwright.worker.rules.imports import Finding
@@ -126,7 +126,7 @@ def check(source: str) -> list[Finding]:
     """Every rule that the host code of `source` breaks, by line; raises SyntaxError if it does not parse."""
     tree = syntax.parse(source)
     tree.body = [node for node in tree.body if not _runs_as_script(node, tree)]
-    kernels = {id(node) for kernel in jit_functions(tree) for stmt in kernel.node.body for node in ast.walk(stmt)}
+    kernels = in_kernels(tree)
     findings = [finding for _, finding in broken(tree, kernels)] + kept(tree, kernels)
     hidden = acting(source)
     if hidden is not None:

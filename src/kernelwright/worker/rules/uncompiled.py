@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import imported_name, imported_paths
 from kernelwright.source.edits import Edit, edited
-from kernelwright.source.kernels import jit_functions
+from kernelwright.source.kernels import in_kernels, jit_functions
 from kernelwright.worker.rules.imports import Finding
 
 REFUSED = "not judged: "
@@ -50,10 +50,9 @@ def broken_kernels(source: str, findings: Sequence[Finding]) -> bool:
 
 def _in_kernels(tree: ast.Module, findings: Sequence[Finding]) -> Iterator[tuple[Finding, _Branch | None]]:
     """The findings in kernels, each with the innermost branch that has it."""
-    functions = [kernel.node for kernel in jit_functions(tree)]
-    inside = {id(node) for function in functions for statement in function.body for node in ast.walk(statement)}
+    inside = in_kernels(tree)
     launched = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in inside}
-    for function in functions:
+    for function in (kernel.node for kernel in jit_functions(tree)):
         branches = [*_branches(function)]
         if function.name not in launched:
             branches.insert(0, _Branch(tuple(function.body), f"{function.name}() is called"))
