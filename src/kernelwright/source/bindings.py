@@ -145,13 +145,8 @@ def free_names(node: ast.stmt) -> set[str]:
 
 
 def base_name(node: ast.AST) -> str | None:
-    """The name at the start of a chain of attributes, subscripts and calls."""
-    while not isinstance(node, ast.Name):
-        match node:
-            case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Starred(value=inner):
-                node = inner
-            case ast.Call(func=inner):
-                node = inner
-            case _:
-                return None
-    return node.id
+    """The name at the start of a chain of attributes, subscripts and calls. Where the chain itself has to be something
+    of an imported module, not a value that comes from there, use `dotted`."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else None

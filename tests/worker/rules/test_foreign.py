@@ -50,6 +50,7 @@ def test_an_annotation_of_a_field_or_a_kernel_stays() -> None:
 
 @pytest.mark.parametrize(("written", "left"), [
     ("vllm.register(op=1)", "pass"), ("vllm.register(op=1)(kernel_function)", "pass"),
+    ("vllm.tables['op'].register(kernel_function)", "pass"),
     ("ONE = vllm.one()", "ONE = vllm.one()"),
     ("torch.register(vllm)", "torch.register(vllm)"), ("sys.setswitchinterval(1)", "sys.setswitchinterval(1)"),
     ("if isinstance(torch, vllm.Config):\n    print()", "if (False):\n    print()"),

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Set
 
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import imported, imported_paths, names_in
+from kernelwright.source.bindings import base_name, imported, imported_paths, names_in
 from kernelwright.source.edits import Edit, edited
 from kernelwright.source.kernels import host_code
 from kernelwright.worker.rules.installed import is_installed
@@ -78,16 +78,9 @@ def used(tree: ast.Module) -> list[Edit]:
     Replace `isinstance(x, Class)` with a class of such a package by False: no input of a problem is of one."""
     foreign = {name for name, path in imported_paths(tree).items() if path.partition(".")[0] not in (*KNOWN, "triton")}
     calls = [node for node in tree.body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-             and root_of(node.value) in foreign]  # fmt: skip
+             and base_name(node.value) in foreign]  # fmt: skip
     asked = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _asks_for(node, foreign)]
     return [*(Edit(node, node, "pass") for node in calls), *(Edit(node, node, "False") for node in asked)]
-
-
-def root_of(node: ast.expr) -> str | None:
-    """The name at the start of a chain of calls and attributes."""
-    while isinstance(node, ast.Call | ast.Attribute):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else None
 
 
 def _asks_for(node: ast.Call, foreign: Set[str]) -> bool:
@@ -95,7 +88,7 @@ def _asks_for(node: ast.Call, foreign: Set[str]) -> bool:
     match node:
         case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(), kind], keywords=[]):
             kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
-            return all(isinstance(one, ast.Name | ast.Attribute) and root_of(one) in foreign for one in kinds)
+            return all(isinstance(one, ast.Name | ast.Attribute) and base_name(one) in foreign for one in kinds)
     return False
 
 

@@ -11,12 +11,21 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Set
 
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import bindings, dotted, free_names, imported, imported_name, imported_paths, names_in
+from kernelwright.source.bindings import (
+    base_name,
+    bindings,
+    dotted,
+    free_names,
+    imported,
+    imported_name,
+    imported_paths,
+    names_in,
+)
 from kernelwright.source.edits import Edit, edited
 from kernelwright.source.kernels import DECORATORS, host_code, jit_functions
 from kernelwright.worker.rules.constexprs import constexpr_functions
 from kernelwright.worker.rules.decided import compared, computed, decided
-from kernelwright.worker.rules.foreign import annotated, root_of, used
+from kernelwright.worker.rules.foreign import annotated, used
 from kernelwright.worker.rules.guards import guards, handlers
 from kernelwright.worker.rules.inner import DESCRIBED, inner_names
 from kernelwright.worker.rules.scalars import scalars
@@ -81,11 +90,11 @@ def _spoken(tree: ast.Module) -> list[Edit]:
     silent = {name for name, path in paths.items() if path.partition(".")[0] in SILENT}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and (
-            root_of(node.value) in silent or (dotted(node.value.func, paths) or "").lower().endswith(LOGGER)
+            base_name(node.value) in silent or (dotted(node.value.func, paths) or "").lower().endswith(LOGGER)
         ):  # fmt: skip
             silent |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    nodes = (node for top in host_code(tree) for node in ast.walk(top))
-    return [Edit(node, node, "pass") for node in nodes if isinstance(node, ast.Expr) and root_of(node.value) in silent]
+    return [Edit(node, node, "pass") for top in host_code(tree) for node in ast.walk(top)
+            if isinstance(node, ast.Expr) and base_name(node.value) in silent]  # fmt: skip
 
 
 def _settled(tree: ast.Module) -> list[Edit]:

@@ -280,7 +280,7 @@ def _attribute_used(node: ast.Attribute, host: _Host) -> Iterator[Finding]:
         yield Finding(node.lineno, f"uses .{node.attr} of a text that may name attributes: write an f-string")
     elif id(node) in host.alignment:
         return
-    elif why := _attribute(node.attr, _root(node) in host.framework):
+    elif why := _attribute(node.attr, dotted(node, host.framework) is not None):
         yield Finding(node.lineno, f"uses .{node.attr}: {why}")
     yield from _only_above(node, node.attr, host)
     yield from _named(node, host)
@@ -385,16 +385,10 @@ def _named_at_run_time(node: ast.Call, function: str, args: list[ast.expr], host
     name = args[1].value if len(args) > 1 and isinstance(args[1], ast.Constant) else None
     if not isinstance(name, str):
         return [Finding(node.lineno, f"calls {function}() with a name that is not a literal")]
-    why = _attribute(name, _root(args[0]) in host.framework)
-    if path := dotted(args[0], host.framework):
+    path = dotted(args[0], host.framework)
+    why = _attribute(name, path is not None)
+    if path is not None:
         why = why or may_be_imported(f"{path}.{name}")
     if name in DECORATORS_ONLY:
         why = "it can set attributes of any object; write it above a definition"
     return [Finding(node.lineno, f"uses .{name}: {why}")] if why else []
-
-
-def _root(node: ast.expr) -> str | None:
-    """The name at the start of a chain of attributes."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else None
