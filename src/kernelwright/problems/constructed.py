@@ -14,7 +14,7 @@ import msgspec
 
 from kernelwright.model import Candidate
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import parameters_of
+from kernelwright.source.bindings import defaults_of, parameters_of
 from kernelwright.source.edits import Edit, edited
 
 
@@ -54,8 +54,7 @@ def _constructor(source: str, name: str) -> ast.FunctionDef | None:
 
 def _plain(arguments: ast.arguments) -> ast.arguments | None:
     """Arguments without annotations; None if a default is not a literal, or there is a `*` or `**` argument."""
-    defaults = [*arguments.defaults, *(default for default in arguments.kw_defaults if default is not None)]
-    if arguments.vararg or arguments.kwarg or not all(map(_is_literal, defaults)):
+    if arguments.vararg or arguments.kwarg or not all(map(_is_literal, defaults_of(arguments).values())):
         return None
     made = copy.deepcopy(arguments)
     for argument in parameters_of(made):

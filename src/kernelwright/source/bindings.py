@@ -74,12 +74,12 @@ def bindings(node: ast.AST) -> Iterator[Binding]:
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             yield Binding(node.name, id(node), line)
-            children = [*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d)]
+            children = [*node.decorator_list, *defaults_of(node.args).values()]
         case ast.ClassDef():
             yield Binding(node.name, id(node), line)
             children = [*node.decorator_list, *node.bases, *node.keywords]
         case ast.Lambda():
-            children = [*node.args.defaults, *(d for d in node.args.kw_defaults if d)]
+            children = [*defaults_of(node.args).values()]
         case ast.comprehension():
             children = [node.iter, *node.ifs]
         case ast.Import() | ast.ImportFrom():
@@ -125,6 +125,14 @@ def targets_of(generator: ast.comprehension) -> set[str]:
 def parameters_of(arguments: ast.arguments) -> list[ast.arg]:
     """All parameters except `*args` and `**kwargs`."""
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+
+def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
+    """The default values of parameters, by name."""
+    plain = [*arguments.posonlyargs, *arguments.args]
+    given = zip(plain[len(plain) - len(arguments.defaults) :], arguments.defaults, strict=True)
+    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return {one.arg: default for one, default in (*given, *named) if default is not None}
 
 
 def names_in(node: ast.AST) -> set[str]:

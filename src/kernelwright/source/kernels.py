@@ -11,7 +11,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kernelwright.source.bindings import dotted, imported_paths, parameters_of
+from kernelwright.source.bindings import defaults_of, dotted, imported_paths, parameters_of
 from kernelwright.source.loops import functions_with_loads_in_loops
 from kernelwright.source.names import SMALLEST_DOT_SIDE
 from kernelwright.source.scopes import Reader, Scope
@@ -159,18 +159,15 @@ def read_kernel(reader: Reader, function: JitFunction) -> Kernel | None:
             computed |= keys or frozenset()
         elif decorator.path != JIT:
             return None
-    arguments = (*node.args.posonlyargs, *node.args.args)
-    defaults = dict(zip([a.arg for a in arguments][::-1], node.args.defaults[::-1], strict=False))
-    defaults |= {a.arg: d for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if d is not None}
     has_dot = any(
         isinstance(part, ast.Call) and (reader.is_triton(part.func, "dot") or reader.is_triton(part.func, "dot_scaled"))
         for part in ast.walk(node)
     )
     return Kernel(
         node=node,
-        parameters=tuple(a.arg for a in arguments),
+        parameters=tuple(a.arg for a in (*node.args.posonlyargs, *node.args.args)),
         constexprs=frozenset(name for name, constexpr in function.parameters.items() if constexpr),
-        defaults=defaults,
+        defaults=defaults_of(node.args),
         computed=computed if readable else None,
         autotuned=autotuned,
         smallest_block=SMALLEST_DOT_SIDE if has_dot else 1,

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from kernelwright.source.bindings import defaults_of
 from kernelwright.worker.rules.bound_names import BoundNames, bound_names, clashes, looked_up
 from kernelwright.worker.rules.imports import Finding, Imports
 from kernelwright.worker.rules.language import CONSTANT_ATTRIBUTES, MODULES, VALUE_ATTRIBUTES, is_type, why_refused
@@ -119,7 +120,7 @@ def _bindings(function: ast.FunctionDef, bound: BoundNames, names: Names) -> Ite
 
 
 def _defaults(function: ast.FunctionDef, names: Names) -> Iterator[Finding]:
-    for default in [*function.args.defaults, *(d for d in function.args.kw_defaults if d)]:
+    for default in defaults_of(function.args).values():
         if not is_constant(default, names.imports, set(names.constants)):
             rule = "the default of a kernel's argument has to be a number, a string or a constant"
             yield Finding(default.lineno, rule)

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kernelwright.source.bindings import bindings, dotted, imported_name, imported_paths, parameters_of
+from kernelwright.source.bindings import bindings, defaults_of, dotted, imported_name, imported_paths, parameters_of
 from kernelwright.source.copied import copied
 from kernelwright.source.edits import Edit
 from kernelwright.source.kernels import jit_functions
@@ -71,10 +71,7 @@ def formula_of(node: ast.FunctionDef) -> Formula | None:
     value = _expression(_nested(body))
     if value is None or arguments.vararg or arguments.kwarg or any(isinstance(one, LOCAL) for one in ast.walk(value)):
         return None
-    positional = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
-    defaults = dict(zip(positional[::-1], arguments.defaults[::-1], strict=False))
-    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    return Formula(parameters, defaults | {one.arg: default for one, default in named if default is not None}, value)
+    return Formula(parameters, defaults_of(arguments), value)
 
 
 def _expression(body: list[ast.stmt]) -> ast.expr | None:

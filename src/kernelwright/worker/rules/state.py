@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kernelwright.source.bindings import base_name, bindings, parameters_of, targets_of
+from kernelwright.source.bindings import base_name, bindings, defaults_of, parameters_of, targets_of
 from kernelwright.worker.rules.imports import Finding
 from kernelwright.worker.rules.tables import tables
 
@@ -200,7 +200,7 @@ def _makes_tensor(value: ast.Call) -> bool:
 
 
 def _defaults(function: Function) -> list[Finding]:
-    defaults = [*function.args.defaults, *(d for d in function.args.kw_defaults if d)]
+    defaults = defaults_of(function.args).values()
     found = [Finding(d.lineno, "a container as a default could keep results between calls; use None or a tuple")
              for d in defaults if _holds_container(d)]  # fmt: skip
     return found + [Finding(d.lineno, KEEPS_PLACE) for d in defaults if _holds_iterator(d)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from kernelwright.source.bindings import names_in
+from kernelwright.source.bindings import defaults_of, names_in
 from kernelwright.worker.rules.imports import Finding, Imports
 
 SHOWN = {
@@ -28,7 +28,7 @@ def check_texts(function: ast.FunctionDef, imports: Imports, constants: Mapping[
     fixed = {argument.arg for argument in function.args.args if _is_constexpr(argument)} | constants.keys()
     findings = [
         Finding(default.lineno, "the default of a kernel's argument may not hold a percent sign")
-        for default in [*function.args.defaults, *(d for d in function.args.kw_defaults if d)]
+        for default in defaults_of(function.args).values()
         if _has_pattern(default, patterns)
     ]
     for node in (n for statement in function.body for n in ast.walk(statement)):
