@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kernelwright.errors import RequestError
 from kernelwright.export.binding import bound_arguments, form_of
 
 pytest.importorskip("torch", reason="the recorder needs torch: pip install -e '.[worker]'")
@@ -33,6 +34,7 @@ SIGNATURES = (
     "x, scale, *rest",
     "x, *, eps, **more",
     "first, **options",
+    "x, block=64, /, mask=None",
 )
 
 
@@ -71,6 +73,21 @@ def test_a_function_of_anything_gets_weights_and_constructor_arguments() -> None
     assert bound(lambda *args: None) == (["x", "w", "b", 7], {})
     assert bound(lambda **kwargs: None) == ([], {"x": "x", "norm_weight": "w", "weight": "w", "bias": "b", "width": 7})
     assert bound(lambda x, weight, **kwargs: None) == (["x", "w"], {"bias": "b", "width": 7})
+
+
+@pytest.mark.parametrize("signature", ["x, block=64, eps=1, /", "x, block=64, *weights"])
+def test_a_value_that_can_only_follow_a_default_by_position_is_refused(signature: str) -> None:
+    with pytest.raises(RequestError, match="by position only"):
+        bound_arguments(f"def kernel_function({signature}):\n    pass\n", ("x",), ("scale",), ("eps",))
+
+
+def test_no_argument_is_passed_twice() -> None:
+    bound = bound_arguments("def kernel_function(**values):\n    pass\n", ("x",), ("eps", "b.c", "a.b_c"), ("x", "eps"))
+    assert {one.keyword: (one.origin, one.index) for one in bound} == {
+        "x": ("input", 0), "eps": ("parameter", 0), "b_c": ("parameter", 1), "c": ("parameter", 1),
+        "a_b_c": ("parameter", 2),
+    }  # fmt: skip
+    assert len(bound) == 5
 
 
 def test_a_candidate_with_both_forms_is_a_model() -> None:

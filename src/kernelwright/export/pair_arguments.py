@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from kernelwright.errors import RequestError
-from kernelwright.export.binding import CallArgument, bound_arguments
+from kernelwright.export.binding import bound_arguments
 from kernelwright.export.op_arguments import Arguments, arguments_text, called, indented
 from kernelwright.export.subject import Subject
 from kernelwright.model import CaseInfo
 from kernelwright.source import parse as syntax
+from kernelwright.source.signatures import CallArgument
 
 
 def is_floating(dtype: str) -> bool:

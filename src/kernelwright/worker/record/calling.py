@@ -13,6 +13,7 @@ import torch
 
 from kernelwright.model import TensorSpec
 from kernelwright.source.parameter_names import meant
+from kernelwright.source.signatures import bind
 from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.structure import arguments_from
 from kernelwright.worker.record.trace import Refused
@@ -56,58 +57,14 @@ def forward_arguments(case: CaseShape, inputs: list[Any]) -> tuple[list[Any], di
 def bind_arguments(
     call: Any, case: CaseShape, inputs: list[Any], parameters: dict[str, torch.Tensor], init: list[Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of `kernel_function`, matched by name: arguments of forward, then parameters (dots as underscores,
-    or a unique last part), then constructor arguments. An argument with another name takes the next input that no name
-    matches if it has no default or the default None, and otherwise keeps its default.
-
-    `*args` gets the inputs and parameters that no name matches, in order. `**kwargs` gets constructor arguments, and
-    without `*args` also these inputs and parameters (a parameter under each of its names). With `*args` and without
-    `**kwargs`, constructor arguments follow the parameters.
-    """
-    named: dict[str, Any] = dict(zip(case.init_names, init, strict=False))
-    leaves = [name.rpartition(".")[2] for name in parameters]
-    named |= {
-        name.rpartition(".")[2]: t for name, t in parameters.items() if leaves.count(name.rpartition(".")[2]) == 1
-    }
-    named |= {name.replace(".", "_"): tensor for name, tensor in parameters.items()}
-    by_input = arguments_from(case.arguments, case.input_names, inputs)
-    named |= by_input
-    wanted = [p for p in inspect.signature(call).parameters.values() if p.kind is not p.VAR_KEYWORD]
-    taken = {p.name for p in wanted if p.kind is not p.VAR_POSITIONAL}
-    unnamed = [name for name in by_input if name not in taken]
-    positional = any(p.kind is p.VAR_POSITIONAL for p in wanted)
-    by_name = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(call).parameters.values())
-    aliases = {name: [name.replace(".", "_"), *_unique_leaf(name, leaves)] for name in parameters}
-    loose = {name: tensor for name, tensor in parameters.items() if not taken & set(aliases[name])}
-    options = {name: value for name, value in zip(case.init_names, init, strict=False) if name not in taken}
-    if by_name and not positional:
-        options |= {alias: tensor for name, tensor in loose.items() for alias in aliases[name]}
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    for parameter in wanted:
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            args += [*(by_input[name] for name in unnamed), *loose.values(), *([] if by_name else options.values())]
-            unnamed = []
-            continue
-        if parameter.name in named:
-            value = named[parameter.name]
-        elif unnamed and parameter.default in (parameter.empty, None):
-            value = by_input[unnamed.pop(0)]
-        elif parameter.default is not parameter.empty:
-            value = parameter.default
-        else:
-            known = ", ".join(named)
-            raise Refused(f"kernel_function has an argument {parameter.name!r}, the problem has only: {known}")
-        if parameter.kind is parameter.KEYWORD_ONLY:
-            kwargs[parameter.name] = value
-        else:
-            args.append(value)
-    if by_name:
-        kwargs |= options | {name: by_input[name] for name in unnamed}
-    return args, kwargs
-
-
-def _unique_leaf(name: str, leaves: list[str]) -> list[str]:
-    """The last part of a parameter's name; [] if another parameter has it or if it is the whole name."""
-    leaf = name.rpartition(".")[2]
-    return [leaf] if leaves.count(leaf) == 1 and leaf != name.replace(".", "_") else []
+    """The positional and keyword arguments of a function of a candidate, see `signatures.bind`."""
+    signature = inspect.signature(call)
+    by_name = arguments_from(case.arguments, case.input_names, inputs)
+    try:
+        found = bind(signature, [*by_name], [*parameters], case.init_names[: len(init)])
+    except ValueError as error:
+        raise Refused(str(error)) from error
+    defaults = [one.default for one in signature.parameters.values()]
+    groups = {"input": [*by_name.values()], "parameter": [*parameters.values()], "init": init, "default": defaults}
+    values = [(one.keyword, groups[one.origin][one.index]) for one in found]
+    return [one for name, one in values if name is None], {name: one for name, one in values if name is not None}
