@@ -16,30 +16,36 @@ PARAMETERS = ("layers.0.weight", "layers.0.bias", "norm.weight", "scale")
 INPUTS = ("x", "mask")
 INIT = ("eps", "width")
 
-SIGNATURES = (
-    "x",
-    "x, mask",
-    "first, second",
-    "x, scale, eps",
-    "x, layers_0_weight, layers_0_bias, norm_weight",
-    "x, bias, width=3",
-    "x, other=None, *, eps, scale=1",
-    "x, block=64, eps=1e-5",
-    "*inputs",
-    "x, *inputs, scale",
-    "a, eps=0.1, mask=None",
-    "x, *args, **kwargs",
-    "*args, **kwargs",
-    "x, **kwargs",
-    "x, scale, *rest",
-    "x, *, eps, **more",
-    "first, **options",
-    "x, block=64, /, mask=None",
-)
+ALL = "layers.0.weight, layers.0.bias, norm.weight, scale"
+NAMED = ("eps=eps, width=width, mask=mask, layers_0_weight=layers.0.weight, layers_0_bias=layers.0.bias, "
+         "bias=layers.0.bias, norm_weight=norm.weight, scale=scale")  # fmt: skip
+
+CALLS = {
+    "x": "x",
+    "x, mask": "x, mask",
+    "first, second": "x, mask",
+    "x, scale, eps": "x, scale, eps",
+    "x, layers_0_weight, layers_0_bias, norm_weight": "x, layers.0.weight, layers.0.bias, norm.weight",
+    "x, bias, width=3": "x, layers.0.bias, width",
+    "x, weight=None": "x, mask",
+    "x, other=None, *, eps, scale=1": "x, mask, eps=eps, scale=scale",
+    "x, block=64, eps=1e-5": "x, 64, eps",
+    "x, block=64, /, mask=None": "x, 64, mask",
+    "a, eps=0.1, mask=None": "x, eps, mask",
+    "*inputs": f"x, mask, {ALL}, eps, width",
+    "x, *inputs, scale": "x, mask, layers.0.weight, layers.0.bias, norm.weight, eps, width, scale=scale",
+    "x, scale, *rest": "x, scale, mask, layers.0.weight, layers.0.bias, norm.weight, eps, width",
+    "x, *args, **kwargs": f"x, mask, {ALL}, eps=eps, width=width",
+    "*args, **kwargs": f"x, mask, {ALL}, eps=eps, width=width",
+    "x, **kwargs": f"x, {NAMED}",
+    "x, *, eps, **more": f"x, {NAMED}",
+    "first, **options": f"x, {NAMED}",
+}
+"""The arguments of a call, by the signature of the function. The value of each argument is its name."""
 
 
-@pytest.mark.parametrize("signature", SIGNATURES)
-def test_text_and_values_are_bound_alike(signature: str) -> None:
+@pytest.mark.parametrize(("signature", "expected"), CALLS.items())
+def test_text_and_values_are_bound_alike(signature: str, expected: str) -> None:
     from kernelwright.worker.plan.case_shape import CaseShape
     from kernelwright.worker.record.calling import bind_arguments
 
@@ -47,9 +53,11 @@ def test_text_and_values_are_bound_alike(signature: str) -> None:
     source = f"def kernel_function({signature}):\n    pass\n"
     exec(source, space)
     case = CaseShape(name="case", inputs=(1, 2), input_names=INPUTS, parameters={}, init=(0.5, 7), init_names=INIT)
-    values = {name: f"parameter {name}" for name in PARAMETERS}
-    args, kwargs = bind_arguments(space["kernel_function"], case, ["x", "mask"], values, ["eps", "width"])  # type: ignore[arg-type]
-    places = {"input": ["x", "mask"], "parameter": list(values.values()), "init": ["eps", "width"]}
+    args, kwargs = bind_arguments(space["kernel_function"], case, [*INPUTS], {n: n for n in PARAMETERS}, [*INIT])  # type: ignore[misc]
+    parts = [part.rpartition("=") for part in expected.split(", ")]
+    assert [str(value) for value in args] == [value for name, _, value in parts if not name]
+    assert kwargs == {name: value for name, _, value in parts if name}
+    places = {"input": INPUTS, "parameter": PARAMETERS, "init": INIT}
     found = bound_arguments(source, INPUTS, PARAMETERS, INIT)
     ours_args = [places[one.origin][one.index] for one in found if one.keyword is None]
     ours_kwargs = {one.keyword: places[one.origin][one.index] for one in found if one.keyword is not None}
