@@ -31,9 +31,6 @@ program for each row, and the interpreter runs the programs one after the other.
 TILE = 32
 """Elements of the smallest tile that kernels commonly have along a dimension."""
 
-FACTOR = tuple(f"{operator} would get {argument} =" for operator, argument in trace.SCALED.items())
-"""How `trace.difference` begins for a factor."""
-
 MOST_CALLS = 20_000
 """Limit on the operators that are traced for one file. This many take about ten seconds."""
 
@@ -175,7 +172,7 @@ class Search:
         if len(changed) == 1 or trace.factors(before) == trace.factors(found):
             return ""
         alone = (self.attempt({**sizes, name: value}) for name in changed)
-        return next((why for why in alone if isinstance(why, str) and why.startswith(FACTOR)), "")
+        return next((why for why in alone if isinstance(why, trace.OtherFactor)), "")
 
     def shrunk(self) -> dict[str, int]:
         """Sizes with at most ROWS rows, WANTED_ELEMENTS and WANTED_FLOP, as far as the problem allows."""

@@ -202,9 +202,13 @@ COUNTS = ("head", "group", "kernel", "stride", "pad", "dilat", "window", "patch"
 show a change of them, for example behind a view."""
 
 
+class OtherFactor(str):
+    """A difference in an argument of SCALED, in words."""
+
+
 def difference(base: Trace, other: Trace) -> str:
     """How `other` differs from `base` in more than sizes, in words; "" if they are the same problem."""
-    return "".join(next(_differences(base, other), ""))
+    return next(_differences(base, other), "")
 
 
 def _differences(base: Trace, other: Trace) -> Iterator[str]:
@@ -243,7 +247,8 @@ def _call_differences(one: Call, two: Call, base: Trace, other: Trace) -> Iterat
             continue
         if argument == SCALED.get(name) and _is_scaled(value, found, base, other):
             continue
-        yield f"{name} would get {argument} = {_shown(found)} instead of {_shown(value)}"
+        kind = OtherFactor if argument == SCALED.get(name) else str
+        yield kind(f"{name} would get {argument} = {_shown(found)} instead of {_shown(value)}")
     for argument in LINKED.get(name, ()):
         value, found = one.arguments.get(argument), two.arguments.get(argument)
         if value == found and not _is_linked(value, found, base, other):
