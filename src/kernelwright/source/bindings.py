@@ -101,6 +101,14 @@ def bindings(node: ast.AST) -> Iterator[Binding]:
         yield from bindings(child)
 
 
+def bound_values(tree: ast.Module) -> dict[str, list[ast.expr | None]]:
+    """The values of a module's names, one for each binding."""
+    found: dict[str, list[ast.expr | None]] = {}
+    for binding in bindings(tree):
+        found.setdefault(binding.name, []).append(binding.value)
+    return found
+
+
 def _assigned(target: ast.expr, value: ast.expr) -> Iterator[Binding]:
     """Bindings of one target of an assignment; a tuple is unpacked where its value is written as a tuple."""
     match target, value:

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Collection, Mapping
 
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import bindings, dotted, imported_paths, names_in
+from kernelwright.source.bindings import bound_values, dotted, imported_paths, names_in
 from kernelwright.source.edits import Edit, edited
 from kernelwright.source.kernels import jit_functions
 from kernelwright.worker.rules.bound_names import looked_up
@@ -21,13 +21,13 @@ LONGEST = 8000
 def computed_constants(source: str) -> tuple[str, ...]:
     """Names that kernels look up and that are bound once, to a value that uses a function of the module."""
     tree = syntax.parse(source)
-    counts: dict[str, int] = {}
-    for binding in bindings(tree):
-        counts[binding.name] = counts.get(binding.name, 0) + 1
+    bound = bound_values(tree)
     functions = [function.node for function in jit_functions(tree)]
     wanted = {name.id for function in functions for name in looked_up(function)}
     wanted |= {name for function in functions for name in names_in(function.args)}
-    return tuple(name for name, node in _assigned(tree) if name in wanted and counts[name] == 1 and _calls(node, tree))
+    return tuple(
+        name for name, node in _assigned(tree) if name in wanted and len(bound[name]) == 1 and _calls(node, tree)
+    )
 
 
 def with_constants(source: str, values: Mapping[str, str], wanted: Collection[str]) -> str:

@@ -11,10 +11,11 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kernelwright.source.bindings import bindings, defaults_of, dotted, imported_name, imported_paths, parameters_of
+from kernelwright.source.bindings import bound_values, defaults_of, dotted, imported_name, imported_paths, parameters_of
 from kernelwright.source.copied import copied
 from kernelwright.source.edits import Edit
 from kernelwright.source.kernels import jit_functions
+from kernelwright.worker.rules.bound_names import bound_names
 
 DECORATORS = frozenset({"triton.language.constexpr", "triton.language.core.constexpr", "triton.constexpr_function",
                         "triton.language.constexpr_function"})  # fmt: skip
@@ -50,10 +51,10 @@ def constexpr_functions(tree: ast.Module) -> list[Edit]:
              and dotted(node.decorator_list[0], paths) in DECORATORS]  # fmt: skip
     if not found or triton is None:
         return []
-    bound = [binding.name for binding in bindings(tree)]
+    bound = bound_values(tree)
     known = {node.name for node in found}
     formulas = {node.name: formula for node in found
-                if bound.count(node.name) == 1 and (formula := formula_of(node)) is not None
+                if len(bound[node.name]) == 1 and (formula := formula_of(node)) is not None
                 and not formula.names() & known}  # fmt: skip
     compiled = [function.node for function in jit_functions(tree)] + found
     edits = [edit for function in compiled for edit in _put_in(function, formulas)]
@@ -89,8 +90,8 @@ def _expression(body: list[ast.stmt]) -> ast.expr | None:
 
 def _put_in(function: ast.FunctionDef, formulas: Mapping[str, Formula]) -> list[Edit]:
     """Replace the calls of formulas in a kernel. A call with such a call in its arguments is left to a later round."""
-    own = {binding.name for statement in function.body for binding in bindings(statement)}
-    own |= {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
+    bound = bound_names(function)
+    own = bound.arguments | bound.local
     own |= {one.id for part in ast.walk(function) if isinstance(part, LOCAL) for one in ast.walk(part)
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}  # fmt: skip
     calls = [

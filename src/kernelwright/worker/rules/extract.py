@@ -17,10 +17,8 @@ from kernelwright.source.copied import copied
 from kernelwright.source.kernels import DECORATORS, JIT_SPELLINGS, JitFunction, is_constexpr, jit_functions
 from kernelwright.worker.rules.body import Names, check_body, is_annotation, is_constant
 from kernelwright.worker.rules.bound_names import INTERPRETER_NAMES, looked_up
-from kernelwright.worker.rules.imports import ALLOWED_IMPORTS, Finding, Imports, allowed_imports
+from kernelwright.worker.rules.imports import Finding, Imports, allowed_imports
 from kernelwright.worker.rules.reading import misread
-
-__all__ = ["ALLOWED_IMPORTS", "Finding", "Kernels", "extract"]
 
 KEPT_KEYWORDS = ("do_not_specialize", "do_not_specialize_on_alignment", "noinline")
 """Keywords of `@triton.jit` that change the compiled code. Others are left out."""

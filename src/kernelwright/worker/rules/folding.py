@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from kernelwright.source.bindings import bindings, dotted, imported_paths
+from kernelwright.source.bindings import bound_values, dotted, imported_paths
 from kernelwright.worker.rules.foreign import is_foreign
 from kernelwright.worker.rules.installed import is_installed, version_of
 from kernelwright.worker.rules.versions import ATTRIBUTES, CALLS, Version, version
@@ -65,11 +65,8 @@ class NotConstant(Exception):
 
 def value_of(node: ast.expr, tree: ast.Module) -> Value:
     """The value of `node` at module level; raises NotConstant."""
-    bound: dict[str, list[ast.expr | None]] = {}
-    for binding in bindings(tree):
-        bound.setdefault(binding.name, []).append(binding.value)
-    single = {name: values[0] for name, values in bound.items() if len(values) == 1 and values[0] is not None}
-    folding = _Folding(imported_paths(tree), {name: value for name, value in single.items() if value is not None})
+    bound = bound_values(tree).items()
+    folding = _Folding(imported_paths(tree), {name: one for name, (one, *others) in bound if one and not others})
     try:
         return folding.value(node)
     except (ArithmeticError, ValueError, TypeError, RecursionError, LookupError) as error:

@@ -13,9 +13,6 @@ from dataclasses import dataclass, field
 from kernelwright.source.bindings import dotted, imported
 from kernelwright.worker.rules.language import MODULES, why_refused
 
-ALLOWED_IMPORTS = tuple(MODULES)
-"""Modules that kernels may use."""
-
 DECORATOR_NAMES = ("jit", "autotune", "heuristics", "Config")
 """Names that host code imports from Triton for the decorators of a kernel."""
 
@@ -64,16 +61,16 @@ def allowed_imports(tree: ast.Module) -> Imports:
         kept: list[ast.alias] = []
         if isinstance(node, ast.Import):
             for name in imported(node):
-                if name.alias.name in ALLOWED_IMPORTS:
+                if name.alias.name in MODULES:
                     found.modules[name.name] = name.path
                     kept.append(name.alias)
             found.statements.extend([ast.Import(names=kept)] if kept else [])
-        elif isinstance(node, ast.ImportFrom) and not node.level and node.module in ALLOWED_IMPORTS:
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module in MODULES:
             for name in imported(node):
                 if why := why_refused(node.module, name.alias.name):
                     found.refused[name.name] = why
                 else:
-                    (found.modules if name.path in ALLOWED_IMPORTS else found.leaves)[name.name] = name.path
+                    (found.modules if name.path in MODULES else found.leaves)[name.name] = name.path
                     kept.append(name.alias)
                 if node.module == "triton" and name.alias.name in DECORATOR_NAMES:
                     found.decorators[name.name] = name.path

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 
-from kernelwright.source.bindings import Imported, bindings, dotted, imported, imported_paths
+from kernelwright.source.bindings import Imported, bound_values, dotted, imported, imported_paths
 from kernelwright.source.edits import Edit
 from kernelwright.source.kernels import jit_functions
+from kernelwright.worker.rules.bound_names import bound_names, looked_up
 from kernelwright.worker.rules.installed import is_installed
 
 LANGUAGE = "triton.language"
@@ -60,9 +61,7 @@ def _is_public(name: str) -> bool:
 def other_names(tree: ast.Module) -> list[Edit]:
     """Replace a kernel's second name (`softplus = softplus_fast` at module level) by its own in kernel bodies."""
     kernels = {function.name for function in jit_functions(tree)}
-    bound: dict[str, list[ast.expr | None]] = {}
-    for binding in bindings(tree):
-        bound.setdefault(binding.name, []).append(binding.value)
+    bound = bound_values(tree)
     second = {
         name: value.id
         for name, (value, *others) in bound.items()
@@ -70,12 +69,10 @@ def other_names(tree: ast.Module) -> list[Edit]:
     }
     found = []
     for function in jit_functions(tree):
-        own = {binding.name for statement in function.node.body for binding in bindings(statement)}
-        own |= {argument.arg for argument in ast.walk(function.node.args) if isinstance(argument, ast.arg)}
+        own = bound_names(function.node)
         found += [
             Edit(node, node, second[node.id])
-            for statement in function.node.body
-            for node in ast.walk(statement)
-            if isinstance(node, ast.Name) and node.id in second and not {node.id, second[node.id]} & own
+            for node in looked_up(function.node, own)
+            if node.id in second and second[node.id] not in own.arguments | own.local
         ]
     return found

@@ -17,6 +17,7 @@ from kernelwright.source.bindings import Imported, bindings, dotted, imported
 from kernelwright.source.branches import MARK
 from kernelwright.source.kernels import in_kernels
 from kernelwright.text.escape import acting
+from kernelwright.worker.rules.bound_names import bound_names
 from kernelwright.worker.rules.framework import MODULES, ROOTS, may_be_imported, why_refused
 from kernelwright.worker.rules.imports import Finding
 from kernelwright.worker.rules.state import kept
@@ -170,12 +171,10 @@ def _runs_as_script(node: ast.stmt, tree: ast.Module) -> bool:
     return main and "__name__" not in {binding.name for binding in bindings(tree)}
 
 
-def _own_names(node: ast.AST) -> list[str]:
+def _own_names(node: ast.AST) -> frozenset[str]:
     """Names of a function's arguments and local variables."""
-    if isinstance(node, ast.FunctionDef):
-        inside = [b.name for statement in node.body for b in bindings(statement)]
-        return inside + [n.arg for n in ast.walk(node.args) if isinstance(n, ast.arg)]
-    return []
+    bound = bound_names(node) if isinstance(node, ast.FunctionDef) else None
+    return bound.arguments | bound.local if bound else frozenset()
 
 
 def _of_framework(node: ast.AST) -> list[Imported]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 
-from kernelwright.source.bindings import bindings
+from kernelwright.source.bindings import bound_values
 
 READS = frozenset({"get", "items", "keys", "values", "index", "count", "copy"})
 """Methods that read a table."""
@@ -23,13 +23,10 @@ CONTAINERS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetCo
 
 def tables(tree: ast.Module) -> set[str]:
     """The names of module-level containers that are only read."""
-    bound: dict[str, list[ast.expr | None]] = {}
-    for binding in bindings(tree):
-        bound.setdefault(binding.name, []).append(binding.value)
     parents = {id(child): node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     written = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
     found = set()
-    for name, values in bound.items():
+    for name, values in bound_values(tree).items():
         if not all(map(_is_container, values)) or name in written:
             continue
         uses = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name

@@ -42,8 +42,9 @@ from kernelwright.worker.processes.channel import Failure
 from kernelwright.worker.processes.outcome import Ended, TooLargeFor
 from kernelwright.worker.record.messages import RecordCases
 from kernelwright.worker.rules.constants import computed_constants, with_constants
-from kernelwright.worker.rules.extract import Finding, Kernels
+from kernelwright.worker.rules.extract import Kernels
 from kernelwright.worker.rules.foreign import without_foreign
+from kernelwright.worker.rules.imports import Finding
 from kernelwright.worker.rules.languages import Rules, rules_for
 from kernelwright.worker.rules.normal import normal_form
 from kernelwright.worker.rules.uncompiled import REFUSED, broken_kernels, without_broken
