@@ -25,7 +25,7 @@ LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 @dataclass(frozen=True)
 class Branch:
-    """A part of host code that a call may skip. nodes: consecutive statements, or one expression. condition: the text
+    """A part of a function that a call may skip. nodes: consecutive statements, or one expression. condition: the text
     that says when it runs. is_elif: whether it begins with `elif`."""
 
     nodes: tuple[ast.stmt, ...] | tuple[ast.expr]
@@ -35,6 +35,13 @@ class Branch:
     @property
     def line(self) -> int:
         return self.nodes[0].lineno
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.condition}"
+
+    def replaced(self, text: str) -> Edit:
+        """The edit that puts `text` in the branch's place."""
+        return Edit(self.nodes[0], self.nodes[-1], f"else: {text}" if self.is_elif else text)
 
 
 def branches(tree: ast.Module) -> list[Branch]:
@@ -188,13 +195,9 @@ def without_untaken(source: str, taken: Collection[int]) -> tuple[str, tuple[str
             continue
         covered |= {id(inner) for node in branch.nodes for inner in ast.walk(node)}
         words = f"not judged: line {branch.line}, where {branch.condition}"
-        text = f"raise NotImplementedError({words!r})"
-        if isinstance(branch.nodes[0], ast.expr):
-            text = f"{REFUSAL}({words!r})"
-        elif branch.is_elif:
-            text = f"else: {text}"
-        edits.append(Edit(branch.nodes[0], branch.nodes[-1], text))
-        conditions.append(f"line {branch.line}: {branch.condition}")
+        refusal = REFUSAL if isinstance(branch.nodes[0], ast.expr) else "raise NotImplementedError"
+        edits.append(branch.replaced(f"{refusal}({words!r})"))
+        conditions.append(str(branch))
     made = edited(source, edits)
     if any(isinstance(edit.first, ast.expr) for edit in edits):
         made = f"{made.rstrip()}\n\n\ndef {REFUSAL}(why):\n    raise NotImplementedError(why)\n"
@@ -204,9 +207,4 @@ def without_untaken(source: str, taken: Collection[int]) -> tuple[str, tuple[str
 def _is_refusal(branch: Branch) -> bool:
     first = branch.nodes[0]
     nothing = all(isinstance(node, ast.Pass | ast.Break | ast.Continue) for node in branch.nodes)
-    return nothing or isinstance(first, ast.Raise) or _is_plain_assert(branch)
-
-
-def _is_plain_assert(branch: Branch) -> bool:
-    """Whether the branch consists of assertions only."""
-    return all(isinstance(node, ast.Assert) for node in branch.nodes)
+    return nothing or isinstance(first, ast.Raise) or all(isinstance(node, ast.Assert) for node in branch.nodes)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import imported_name, imported_paths
-from kernelwright.source.edits import Edit, edited
+from kernelwright.source.branches import Branch
+from kernelwright.source.edits import edited
 from kernelwright.source.kernels import in_kernels, jit_functions
 from kernelwright.worker.rules.imports import Finding
 
@@ -34,55 +35,44 @@ def without_broken(source: str, findings: Sequence[Finding]) -> Uncompiled:
     a kernel is in no branch."""
     tree = syntax.parse(source)
     language = imported_name("triton.language", imported_paths(tree))
-    found = list(_in_kernels(tree, findings))
+    found = list(_of_kernels(tree, findings))
     replaced = {id(branch.nodes[0]): (branch, finding) for finding, branch in reversed(found) if branch is not None}
     if language is None or any(branch is None for _, branch in found):
         return Uncompiled(source)
-    edits = [branch.refusal(f"{language}.static_assert", finding) for branch, finding in replaced.values()]
-    conditions = [f"line {branch.nodes[0].lineno}: {branch.condition}" for branch, _ in replaced.values()]
+    edits = [branch.replaced(f"{language}.static_assert(False, {REFUSED + str(finding)!r})")
+             for branch, finding in replaced.values()]  # fmt: skip
+    conditions = [str(branch) for branch, _ in replaced.values()]
     return Uncompiled(edited(source, edits), tuple(finding for finding, _ in found), tuple(conditions[::-1]))
 
 
 def broken_kernels(source: str, findings: Sequence[Finding]) -> bool:
     """Whether one of `findings` is in a kernel."""
-    return any(_in_kernels(syntax.parse(source), findings))
+    return any(_of_kernels(syntax.parse(source), findings))
 
 
-def _in_kernels(tree: ast.Module, findings: Sequence[Finding]) -> Iterator[tuple[Finding, _Branch | None]]:
+def _of_kernels(tree: ast.Module, findings: Sequence[Finding]) -> Iterator[tuple[Finding, Branch | None]]:
     """The findings in kernels, each with the innermost branch that has it."""
     inside = in_kernels(tree)
     launched = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in inside}
     for function in (kernel.node for kernel in jit_functions(tree)):
         branches = [*_branches(function)]
         if function.name not in launched:
-            branches.insert(0, _Branch(tuple(function.body), f"{function.name}() is called"))
+            branches.insert(0, Branch(tuple(function.body), f"{function.name}() is called"))
         for finding in findings:
             if function.lineno <= finding.line <= (function.end_lineno or 0):
-                yield finding, next((one for one in reversed(branches) if one.has(finding.line)), None)
+                yield finding, next((one for one in reversed(branches) if _is_in(finding, one)), None)
 
 
-@dataclass(frozen=True)
-class _Branch:
-    """One side of an `if`. is_elif: whether it begins with `elif`."""
-
-    nodes: tuple[ast.stmt, ...]
-    condition: str
-    is_elif: bool = False
-
-    def has(self, line: int) -> bool:
-        return self.nodes[0].lineno <= line <= (self.nodes[-1].end_lineno or 0)
-
-    def refusal(self, function: str, finding: Finding) -> Edit:
-        text = f"{function}(False, {REFUSED + str(finding)!r})"
-        return Edit(self.nodes[0], self.nodes[-1], f"else: {text}" if self.is_elif else text)
+def _is_in(finding: Finding, branch: Branch) -> bool:
+    return branch.line <= finding.line <= (branch.nodes[-1].end_lineno or 0)
 
 
-def _branches(function: ast.FunctionDef) -> Iterator[_Branch]:
+def _branches(function: ast.FunctionDef) -> Iterator[Branch]:
     """Both sides of every `if` of a kernel; outer ones before inner ones."""
     for node in ast.walk(function):
         if isinstance(node, ast.If):
             test, first = ast.unparse(node.test), node.orelse[0] if node.orelse else None
-            yield _Branch(tuple(node.body), test)
+            yield Branch(tuple(node.body), test)
             if first is not None:
                 is_elif = isinstance(first, ast.If) and first.col_offset == node.col_offset
-                yield _Branch(tuple(node.orelse), f"not ({test})", is_elif)
+                yield Branch(tuple(node.orelse), f"not ({test})", is_elif)
