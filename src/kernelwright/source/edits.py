@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kernelwright.source.rewrite import line_starts
+from kernelwright.source.rewrite import line_starts, span
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,7 @@ def block(statements: Sequence[ast.stmt]) -> str:
 
 
 def _span(starts: list[int], edit: Edit) -> tuple[int, int]:
-    first: ast.stmt | ast.expr = edit.first
-    decorators = getattr(first, "decorator_list", [])
-    line, column = first.lineno, first.col_offset
-    if decorators:
-        line = decorators[0].lineno  # the column of a decorated definition is that of its @
-    end_line, end_column = edit.last.end_lineno or edit.last.lineno, edit.last.end_col_offset or 0
-    return starts[line - 1] + column, starts[end_line - 1] + end_column
+    decorators = getattr(edit.first, "decorator_list", [])
+    line = decorators[0].lineno if decorators else edit.first.lineno
+    # The column of a decorated definition is that of its @.
+    return starts[line - 1] + edit.first.col_offset, span(starts, edit.last)[1]

@@ -13,7 +13,7 @@ from kernelwright.source.edits import Edit, edited
 from kernelwright.source.kernels import Kernel, read_kernels
 from kernelwright.source.parse import parse
 from kernelwright.source.scopes import Reader
-from kernelwright.source.tunables import autotune_list
+from kernelwright.source.tunables import autotune_argument, autotune_list
 
 
 def with_one_config(source: str, chosen: Mapping[str, int]) -> str:
@@ -27,10 +27,7 @@ def with_one_config(source: str, chosen: Mapping[str, int]) -> str:
 
 def _edit(source: str, reader: Reader, kernel: Kernel, index: int) -> Edit | None:
     """None where a kernel is not autotuned, or has only one config."""
-    if kernel.autotuned is None:
-        return None
-    named = [keyword.value for keyword in kernel.autotuned.keywords if keyword.arg == "configs"]
-    given = next(iter(named + kernel.autotuned.args), None)
+    given = autotune_argument(kernel)
     written = autotune_list(reader, kernel)
     if given is None:
         return None

@@ -85,7 +85,7 @@ def edit_for(text: bytes, starts: list[int], place: Place, value: int) -> tuple[
     return at, at, f", {place.option}={value}"
 
 
-def span(starts: list[int], node: ast.expr) -> tuple[int, int]:
+def span(starts: list[int], node: ast.stmt | ast.expr) -> tuple[int, int]:
     """The start and end of a node in bytes. The parser's columns count UTF-8 bytes already."""
     end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
     return starts[node.lineno - 1] + node.col_offset, starts[end_line - 1] + end_column

@@ -33,6 +33,13 @@ class Scope:
             scope = scope.parent
         return None
 
+    def value_of(self, name: str) -> tuple[Scope, ast.expr] | None:
+        """The scope and the value of a name that is bound once; None where there is no single one."""
+        match self.lookup(name):
+            case (scope, [ast.expr() as value]):
+                return scope, value
+        return None
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -75,10 +82,10 @@ class Reader(ast.NodeVisitor):
                 continue
             if not isinstance(node, ast.Name):
                 return None
-            found = scope.lookup(node.id)
-            if found is None or len(found[1]) != 1 or found[1][0] is None:
+            found = scope.value_of(node.id)
+            if found is None:
                 return None
-            name, scope, node = node.id, found[0], found[1][0]
+            name, (scope, node) = node.id, found
         return None
 
     # --- the pass -------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from kernelwright.source import parse as syntax
+from kernelwright.source.bindings import names_in
 from kernelwright.source.kernels import Kernel, LaunchCall, is_constexpr, read_kernels, read_launch
 from kernelwright.source.names import (
     AUTOTUNE,
@@ -166,10 +167,10 @@ def origins(reader: Reader, value: ast.expr, scope: Scope) -> list[Origin]:
     if origin is not None:
         return [origin]
     if isinstance(value, ast.Name):
-        found = scope.lookup(value.id)
-        if found is None or len(found[1]) != 1 or found[1][0] is None:
+        found = scope.value_of(value.id)
+        if found is None:
             return []
-        scope, value = found[0], found[1][0]
+        scope, value = found
     parts: list[ast.expr] = []
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("min", "max"):
         parts = value.args
@@ -204,11 +205,11 @@ def read_constants(reader: Reader, kernels: dict[str, Kernel], feeds: dict[int, 
         kernel = kernels.get(function.name) if function is not None else None
         if kernel is None or kernel.node is not function or kernel.autotuned:
             continue
-        found = scope.lookup(use.id)
-        if found is None or len(found[1]) != 1 or found[1][0] is None:
+        found = scope.value_of(use.id)
+        if found is None:
             continue
-        value = found[1][0]
-        in_module = found[0] is reader.module
+        owner, value = found
+        in_module = owner is reader.module
         wrapped = isinstance(value, ast.Call) and reader.is_triton(value.func, "constexpr") and in_module
         if not wrapped and not is_constexpr(reader.annotations.get(id(value)), reader.paths):
             continue
@@ -228,12 +229,9 @@ def use_constexpr(feed: Feed, name: str, kernel: Kernel) -> None:
 def repeats_in_grid(reader: Reader, launch: LaunchCall, origin: Origin) -> bool:
     """Whether the grid repeats the number as a literal instead of using its name."""
     grid = launch.grid
-    if isinstance(grid, ast.Name):
-        found = launch.scope.lookup(grid.id)
-        if found is not None and len(found[1]) == 1 and found[1][0] is not None:
-            grid = found[1][0]
-    names = {part.id for part in ast.walk(grid) if isinstance(part, ast.Name)}
-    if origin.value == 1 or (origin.name is not None and origin.name in names):
+    if isinstance(grid, ast.Name) and (found := launch.scope.value_of(grid.id)) is not None:
+        grid = found[1]
+    if origin.value == 1 or origin.name in names_in(grid):
         return False
     return any(isinstance(part, ast.Constant) and part.value == origin.value for part in ast.walk(grid))
 
@@ -249,16 +247,20 @@ def autotune_place(reader: Reader, kernel: Kernel) -> Place | None:
 
 def autotune_list(reader: Reader, kernel: Kernel) -> ast.List | ast.Tuple | None:
     """The configs of `triton.autotune`; None where they are not a literal list."""
+    configs = autotune_argument(kernel)
+    if isinstance(configs, ast.Name) and (found := reader.module.value_of(configs.id)) is not None:
+        configs = found[1]
+    if not isinstance(configs, ast.List | ast.Tuple) or not configs.elts:
+        return None
+    return None if any(isinstance(element, ast.Starred) for element in configs.elts) else configs
+
+
+def autotune_argument(kernel: Kernel) -> ast.expr | None:
+    """The argument of `triton.autotune` with the configs; None where a kernel is not autotuned."""
     if kernel.autotuned is None:
         return None
     named = [keyword.value for keyword in kernel.autotuned.keywords if keyword.arg == "configs"]
-    configs = (named + kernel.autotuned.args)[:1]
-    if configs and isinstance(configs[0], ast.Name):
-        found = reader.module.bindings.get(configs[0].id, [])
-        configs = [found[0]] if len(found) == 1 and found[0] is not None else []
-    if not configs or not isinstance(configs[0], ast.List | ast.Tuple) or not configs[0].elts:
-        return None
-    return None if any(isinstance(element, ast.Starred) for element in configs[0].elts) else configs[0]
+    return next(iter(named + kernel.autotuned.args), None)
 
 
 def place_of(feed: Feed) -> Place | None:
