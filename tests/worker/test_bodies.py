@@ -84,6 +84,11 @@ def test_ordinary_code_of_kernels_is_accepted(line: str) -> None:
     assert rules(kernel(line, head=head)) == []
 
 
+def test_a_message_may_show_a_constant_whose_annotation_has_another_name() -> None:
+    head = HEAD + "from triton.language import constexpr as C\n"
+    assert rules(kernel("tl.static_assert(BLOCK > 0, f'{BLOCK}')", arguments="x_ptr, BLOCK: C", head=head)) == []
+
+
 @pytest.mark.parametrize(
     ("lines", "rule"),
     [

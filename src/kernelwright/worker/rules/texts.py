@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from kernelwright.source.bindings import defaults_of, names_in
+from kernelwright.source.kernels import is_constexpr
 from kernelwright.worker.rules.imports import Finding, Imports
 
 SHOWN = {
@@ -25,7 +26,7 @@ def check_texts(function: ast.FunctionDef, imports: Imports, constants: Mapping[
     """Findings for f-strings that insert values, and for f-strings and percent signs outside of messages and SHOWN."""
     shown = {id(node) for text in _shown(function, imports) for node in ast.walk(text)}
     patterns = _patterns(constants)
-    fixed = {argument.arg for argument in function.args.args if _is_constexpr(argument)} | constants.keys()
+    fixed = {one.arg for one in function.args.args if is_constexpr(one.annotation, imports.paths)} | constants.keys()
     findings = [
         Finding(default.lineno, "the default of a kernel's argument may not hold a percent sign")
         for default in defaults_of(function.args).values()
@@ -73,7 +74,3 @@ def _is_fixed(value: ast.FormattedValue, fixed: set[str]) -> bool:
     """Whether a field is the bare name of a constant, for which the compiler inserts the same characters."""
     return (isinstance(value.value, ast.Name) and value.value.id in fixed and value.conversion == -1
             and value.format_spec is None)  # fmt: skip
-
-
-def _is_constexpr(argument: ast.arg) -> bool:
-    return argument.annotation is not None and "constexpr" in ast.unparse(argument.annotation)
