@@ -50,24 +50,9 @@ FLAGS = (("FLATTEN",), ("WARP", "SPECIALIZE"))
 SUBTILE_CHOICES = (1, 2, 4)
 """Parts in which a tile is stored. A kernel has separate code for each number of parts."""
 
-NEVER_WORDS = frozenset(
-    {
-        "ACT",
-        "ACTIVATION",
-        "AXIS",
-        "BITS",
-        "CAUSAL",
-        "CHANNEL",
-        "CHANNELS",
-        "DILATION",
-        "DIM",
-        "DIMS",
-        "DMODEL",
-        "DTYPE",
-    }
-    | {"EPS", "FEATURES", "GROUPS", "HEAD", "HEADS", "KERNEL", "KSIZE", "MODE", "NORM", "ORDER", "PAD", "PADDING"}
-    | {"SCALE", "STRIDE", "STRIDES"}
-)
+NEVER_WORDS = frozenset({"ACT", "ACTIVATION", "AXIS", "BITS", "CAUSAL", "CHANNEL", "CHANNELS", "DILATION", "DIM",
+                         "DIMS", "DMODEL", "DTYPE", "EPS", "FEATURES", "GROUPS", "HEAD", "HEADS", "KERNEL", "KSIZE",
+                         "MODE", "NORM", "ORDER", "PAD", "PADDING", "SCALE", "STRIDE", "STRIDES"})  # fmt: skip
 """Words for what is computed, or for its layout in memory."""
 
 DEFAULT_NUM_WARPS, DEFAULT_NUM_STAGES = 4, 3

@@ -113,8 +113,8 @@ def _caught(handler: ast.ExceptHandler) -> set[str]:
 
 def computed(tree: ast.Module) -> list[Edit]:
     """Replace module-level expressions by their values, as literals, where folding can compute them."""
-    roots = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None]
-    return [edit for node in roots for edit in _literals(node.value, tree) if node.value is not None]
+    assigned = (node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign))
+    return [edit for node in assigned for edit in _literals(node.value, tree)]
 
 
 def compared(tree: ast.Module) -> list[Edit]:

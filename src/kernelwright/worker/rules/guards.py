@@ -58,8 +58,7 @@ def handlers(tree: ast.Module) -> list[Edit]:
     """Replace a `try` statement by its body if each handler begins with `raise`: the failure is visible either way."""
     return [
         Edit(node, node, _unindented(node))
-        for top in tree.body
-        for node in ast.walk(top)
+        for node in ast.walk(tree)
         if isinstance(node, ast.Try) and not node.finalbody and node.handlers
         and all(isinstance(handler.body[0], ast.Raise) for handler in node.handlers)
     ]  # fmt: skip
