@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kernelwright.source import parse as syntax
+from kernelwright.source.bindings import imported, names_in
 
 PROBLEM = ""
 """Key of the problem's own file among the paths of its modules."""
@@ -140,15 +141,15 @@ def _bound(statement: ast.stmt) -> set[str]:
     found: set[str] = set()
     for node in ast.walk(statement):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            found |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+            found |= {one.name for one in imported(node)}
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             found.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)
         elif isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store):
-            found |= {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)}
+            found |= names_in(node.value)
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):  # table.update(…), register(…)
-        found |= {part.id for part in ast.walk(statement.value) if isinstance(part, ast.Name)}
+        found |= names_in(statement.value)
     return found
 
 

@@ -85,7 +85,7 @@ def checked(source: str) -> str:
         raise Unusable(f"the code has {len(source)} characters; at most {LARGEST_SOURCE} are read")
     try:
         tree = syntax.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except (SyntaxError, ValueError) as error:
         where = f" at line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         what = error.msg if isinstance(error, SyntaxError) else str(error)
         raise Unusable(f"the code does not parse as Python{where}: {what}") from error
@@ -122,7 +122,7 @@ def code_hash(source: str) -> str:
     """Hash of a module's AST without docstrings; of its text where it does not parse."""
     try:
         tree = syntax.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError):
         return sha(" ".join(source.split()))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node, clean=False):
@@ -161,7 +161,7 @@ def docstring_line(source: str) -> str:
     """The first line of a module's docstring, "" where it has none."""
     try:
         docstring = ast.get_docstring(syntax.parse(source))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError):
         return ""
     return (docstring or "").split("\n", 1)[0][:NOTE_CHARACTERS]
 

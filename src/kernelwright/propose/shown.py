@@ -12,6 +12,7 @@ import re
 from itertools import pairwise
 
 from kernelwright.source import parse as syntax
+from kernelwright.source.bindings import assigned_targets, names_in
 
 REPLACEMENT = "# CASES: see the table below."
 STATED = frozenset({"CASES", "LIBRARY"})
@@ -23,11 +24,11 @@ def shown_source(source: str) -> str:
     statements use. Unchanged where it does not parse."""
     try:
         tree = syntax.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError):
         return source
     cut = cut_statements(tree.body)
     lines = re.split(r"\r\n|\r|\n", source)  # as the parser counts them
-    first = next((node for node in cut if "CASES" in names(node)), None)
+    first = next((node for node in cut if "CASES" in names_in(node)), None)
     for node in reversed(cut):
         lines[node.lineno - 1 : node.end_lineno] = [REPLACEMENT] if node is first else []
     text = "\n".join(lines)
@@ -39,8 +40,8 @@ def cut_statements(body: list[ast.stmt]) -> list[ast.stmt]:
     removed too."""
     cut = {node for node in body if concerns(node)}
     while True:
-        kept_names = {name for node in body if node not in cut for name in names(node) - defines(node)}
-        cut_names = {name for node in cut for name in names(node)}
+        kept_names = {name for node in body if node not in cut for name in names_in(node) - defines(node)}
+        cut_names = {name for node in cut for name in names_in(node)}
         more = {
             node for node in body
             if node not in cut and (own := defines(node)) and own <= cut_names and not own & kept_names
@@ -54,19 +55,14 @@ def cut_statements(body: list[ast.stmt]) -> list[ast.stmt]:
 
 def concerns(node: ast.stmt) -> bool:
     """Whether a module-level statement uses a name in STATED. Definitions of functions and classes do not count."""
-    return not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and bool(STATED & names(node))
-
-
-def names(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and bool(STATED & names_in(node))
 
 
 def defines(node: ast.stmt) -> set[str]:
     """The names that a statement binds to a value or a function. Empty for classes and imports, which are kept."""
     if isinstance(node, ast.FunctionDef):
         return {node.name}
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    return {name for target in targets for name in names(target)}
+    return {name for target in assigned_targets(node) for name in names_in(target)}
 
 
 def is_text(node: ast.stmt) -> bool:

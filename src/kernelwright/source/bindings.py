@@ -125,9 +125,14 @@ def _match_up(targets: list[ast.expr], values: list[ast.expr]) -> bool:
     return len(targets) == len(values) and not any(isinstance(one, ast.Starred) for one in (*targets, *values))
 
 
+def assigned_targets(node: ast.AST) -> list[ast.expr]:
+    """The targets of an assignment; none for other nodes."""
+    return node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+
+
 def targets_of(generator: ast.comprehension) -> set[str]:
     """The variables of one `for` of a comprehension."""
-    return {node.id for node in ast.walk(generator.target) if isinstance(node, ast.Name)}
+    return names_in(generator.target)
 
 
 def parameters_of(arguments: ast.arguments) -> list[ast.arg]:

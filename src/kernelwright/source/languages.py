@@ -61,5 +61,5 @@ def _imports_of(source: str) -> frozenset[str]:
     sources with many configs."""
     try:
         return frozenset(found.path for node in syntax.parse(source).body for found in imported(node))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError):
         return frozenset()

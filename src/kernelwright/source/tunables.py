@@ -76,7 +76,7 @@ def parse(source: str) -> Reader | None:
     """
     try:
         return Reader(syntax.parse(source))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError):
         return None
 
 

@@ -128,7 +128,7 @@ def from_python(path: Path, text: str) -> dict[str, Any]:
         values = [value for statement in body if (value := dict_of(statement)) is not None]
         if len(values) == 1:
             return dict(ast.literal_eval(values[0]))
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
+    except (SyntaxError, ValueError, TypeError) as error:
         raise ConfigError(f"{path} is not one dict of numbers and texts: {error}", f"write {SHAPE}") from error
     raise ConfigError(f"{path} holds {len(values)} dicts; one was expected", f"write {SHAPE}")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import bindings, names_in
+from kernelwright.source.bindings import assigned_targets, bindings, names_in
 from kernelwright.source.copied import copied
 from kernelwright.source.kernels import DECORATORS, JIT_SPELLINGS, JitFunction, is_constexpr, jit_functions
 from kernelwright.worker.rules.body import Names, check_body, is_annotation, is_constant
@@ -80,7 +80,7 @@ def _order(finding: Finding) -> tuple[int, str]:
 
 def _constant_names(node: ast.Assign | ast.AnnAssign, imports: Imports, known: set[str]) -> list[str]:
     """Names that an assignment binds to a constant (`is_constant`); [] if its value is no constant."""
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    targets = assigned_targets(node)
     names = [target.id for target in targets if isinstance(target, ast.Name)]
     if node.value is None or len(names) != len(targets) or not is_constant(node.value, imports, known):
         return []

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Set
 
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import base_name, imported, imported_paths, names_in
+from kernelwright.source.bindings import assigned_targets, base_name, imported, imported_paths, names_in
 from kernelwright.source.edits import Edit, edited
 from kernelwright.source.kernels import host_code
 from kernelwright.worker.rules.installed import is_installed
@@ -62,15 +62,10 @@ def is_foreign(module: str, name: str | None = None) -> bool:
 
 def _made_from(node: ast.stmt, absent: Set[str]) -> set[str]:
     """The names that an assignment binds if its value uses one of `absent`."""
-    match node:
-        case ast.Assign(targets=targets, value=value):
-            pass
-        case ast.AnnAssign(target=target, value=ast.expr() as value):
-            targets = [target]
-        case _:
-            return set()
+    value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+    targets = assigned_targets(node)
     names = {target.id for target in targets if isinstance(target, ast.Name)}
-    return names if len(names) == len(targets) and names_in(value) & absent else set()
+    return names if value and len(names) == len(targets) and names_in(value) & absent else set()
 
 
 def used(tree: ast.Module) -> list[Edit]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kernelwright.source.bindings import base_name, bindings, defaults_of, parameters_of, targets_of
+from kernelwright.source.bindings import assigned_targets, base_name, bindings, defaults_of, parameters_of, targets_of
 from kernelwright.worker.rules.imports import Finding
 from kernelwright.worker.rules.tables import tables
 
@@ -135,8 +135,7 @@ def _hooks(tree: ast.Module) -> frozenset[str]:
 
 
 def _assigned_names(node: ast.stmt) -> set[str]:
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    return {target.id if isinstance(target, ast.Name) else "" for target in targets}
+    return {target.id if isinstance(target, ast.Name) else "" for target in assigned_targets(node)}
 
 
 def _containers(body: list[ast.stmt], rule: str) -> list[Finding]:
@@ -144,8 +143,7 @@ def _containers(body: list[ast.stmt], rule: str) -> list[Finding]:
     for statement in body:
         if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
             continue
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        if all(isinstance(target, ast.Name) and target.id.startswith("__") for target in targets):
+        if all(name.startswith("__") for name in _assigned_names(statement)):
             continue  # __all__, __constants__: read by Python and torch
         if _holds_container(statement.value):
             found.append(Finding(statement.lineno, rule))
