@@ -43,6 +43,13 @@ def block(statements: Sequence[ast.stmt]) -> str:
     return "\n".join(ast.unparse(statement) for statement in statements) or "pass"
 
 
+def narrowed(node: ast.Import | ast.ImportFrom, names: list[ast.alias]) -> str:
+    """The text of an import with only these of its names."""
+    return ast.unparse(
+        ast.Import(names) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, names, node.level)
+    )
+
+
 def _span(starts: list[int], edit: Edit) -> tuple[int, int]:
     decorators = getattr(edit.first, "decorator_list", [])
     line = decorators[0].lineno if decorators else edit.first.lineno

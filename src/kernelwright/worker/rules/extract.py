@@ -71,11 +71,7 @@ def extract(source: str) -> Kernels:
     body += bare
     text = ast.unparse(ast.fix_missing_locations(ast.Module(body=body, type_ignores=[]))) + "\n"
     parameters = {function.name: function.parameters for function in jitted}
-    return Kernels(source=text, parameters=parameters, findings=tuple(sorted(set(findings), key=_order)))
-
-
-def _order(finding: Finding) -> tuple[int, str]:
-    return finding.line, finding.rule
+    return Kernels(source=text, parameters=parameters, findings=tuple(sorted(set(findings))))
 
 
 def _constant_names(node: ast.Assign | ast.AnnAssign, imports: Imports, known: set[str]) -> list[str]:

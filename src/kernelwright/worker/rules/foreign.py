@@ -13,7 +13,7 @@ from collections.abc import Iterator, Set
 
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import assigned_targets, base_name, imported, imported_paths, names_in
-from kernelwright.source.edits import Edit, edited
+from kernelwright.source.edits import Edit, edited, narrowed
 from kernelwright.source.kernels import host_code
 from kernelwright.worker.rules.installed import is_installed
 from kernelwright.worker.rules.static import ALLOWED_MODULES, may_import
@@ -36,7 +36,7 @@ def without_foreign(source: str) -> str:
         if isinstance(node, ast.Import | ast.ImportFrom):
             gone = _foreign_names(node)
             left = [found.alias for found in imported(node) if found.name not in gone]
-            edits += [Edit(node, node, ast.unparse(ast.Import(left)) if left else "pass")] if gone else []
+            edits += [Edit(node, node, narrowed(node, left) if left else "pass")] if gone else []
             absent |= gone
         elif names := _made_from(node, absent):
             edits.append(Edit(node, node, "pass"))

@@ -17,7 +17,7 @@ DECORATOR_NAMES = ("jit", "autotune", "heuristics", "Config")
 """Names that host code imports from Triton for the decorators of a kernel."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Finding:
     """A rule that a source breaks, at a line (1-based)."""
 

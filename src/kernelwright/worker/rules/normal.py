@@ -21,7 +21,7 @@ from kernelwright.source.bindings import (
     imported_paths,
     names_in,
 )
-from kernelwright.source.edits import Edit, edited
+from kernelwright.source.edits import Edit, edited, narrowed
 from kernelwright.source.kernels import DECORATORS, host_code, jit_functions
 from kernelwright.worker.rules.constexprs import constexpr_functions
 from kernelwright.worker.rules.decided import compared, computed, decided
@@ -31,7 +31,7 @@ from kernelwright.worker.rules.inner import DESCRIBED, inner_names
 from kernelwright.worker.rules.scalars import scalars
 from kernelwright.worker.rules.scripts import scripts
 from kernelwright.worker.rules.spelling import other_modules, other_names
-from kernelwright.worker.rules.static import FORBIDDEN_CALLS, FORBIDDEN_NAMES
+from kernelwright.worker.rules.static import FORBIDDEN_CALLS, FORBIDDEN_NAMES, runs_as_script
 
 ENTRIES = frozenset({"kernel_function", "ModelNew", "SERVES"})
 """Module-level names that a worker looks for in a candidate."""
@@ -147,7 +147,7 @@ def _names(node: ast.stmt) -> set[str] | None:
             return {target.id for target in targets if isinstance(target, ast.Name)}
         case ast.AnnAssign(target=ast.Name(id=name)):
             return {name}
-        case ast.If() if ast.unparse(node.test) == "__name__ == '__main__'" and not node.orelse:
+        case ast.If() if runs_as_script(node):
             return set()
     return None
 
@@ -174,8 +174,7 @@ def _narrowed(node: ast.Import | ast.ImportFrom, reached: set[str]) -> list[Edit
     kept = [found.alias for found in imported(node) if found.name in reached or found.alias.name == "*"]
     if len(kept) == len(node.names) or not kept or getattr(node, "module", "") == "__future__":
         return []
-    made = ast.Import(kept) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, kept, node.level)
-    return [Edit(node, node, ast.unparse(made))]
+    return [Edit(node, node, narrowed(node, kept))]
 
 
 # --- kernels --------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from kernelwright.source.bindings import Imported, bound_values, dotted, imported, imported_paths
-from kernelwright.source.edits import Edit
+from kernelwright.source.edits import Edit, narrowed
 from kernelwright.source.kernels import jit_functions
 from kernelwright.worker.rules.bound_names import bound_names, looked_up
 from kernelwright.worker.rules.installed import is_installed
@@ -28,7 +28,7 @@ def other_modules(tree: ast.Module) -> list[Edit]:
         if isinstance(node, ast.Import | ast.ImportFrom):
             made = [_without_part(node, name) for name in imported(node)]
             if any(one is not None for one in made):
-                kept = [_one(node, name.alias) for name in imported(node)]
+                kept = [narrowed(node, [alias]) for alias in node.names]
                 text = "; ".join(new or old for new, old in zip(made, kept, strict=True))
                 found.append(Edit(node, node, text))
         elif isinstance(node, ast.Attribute):
@@ -46,12 +46,6 @@ def _without_part(node: ast.Import | ast.ImportFrom, name: Imported) -> str | No
     if isinstance(node, ast.ImportFrom) and part in PARTS and _is_public(last):
         return f"from {LANGUAGE} import {ast.unparse(name.alias)}"
     return None
-
-
-def _one(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
-    """The import statement with only one of its names."""
-    made = ast.Import([alias]) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, [alias], node.level)
-    return ast.unparse(made)
 
 
 def _is_public(name: str) -> bool:

@@ -126,14 +126,15 @@ class _Host:
 def check(source: str) -> list[Finding]:
     """Every rule that the host code of `source` breaks, by line; raises SyntaxError if it does not parse."""
     tree = syntax.parse(source)
-    tree.body = [node for node in tree.body if not _runs_as_script(node, tree)]
+    if "__name__" not in {binding.name for binding in bindings(tree)}:
+        tree.body = [node for node in tree.body if not runs_as_script(node)]
     kernels = in_kernels(tree)
     findings = [finding for _, finding in broken(tree, kernels)] + kept(tree, kernels)
     hidden = acting(source)
     if hidden is not None:
         rule = f"holds the character {hidden[1]}, which a reader cannot see; write this escape sequence instead"
         findings.append(Finding(hidden[0], rule))
-    return sorted(set(findings), key=lambda finding: (finding.line, finding.rule))
+    return sorted(set(findings))
 
 
 def broken(tree: ast.Module, kernels: Set[int]) -> Iterator[tuple[ast.AST, Finding]]:
@@ -165,10 +166,9 @@ def _host_of(nodes: list[ast.AST]) -> _Host:
     )
 
 
-def _runs_as_script(node: ast.stmt, tree: ast.Module) -> bool:
+def runs_as_script(node: ast.stmt) -> bool:
     """Whether `node` is an `if __name__ == "__main__":` block, which no import runs: a test script, not host code."""
-    main = isinstance(node, ast.If) and not node.orelse and ast.unparse(node.test) == "__name__ == '__main__'"
-    return main and "__name__" not in {binding.name for binding in bindings(tree)}
+    return isinstance(node, ast.If) and not node.orelse and ast.unparse(node.test) == "__name__ == '__main__'"
 
 
 def _own_names(node: ast.AST) -> frozenset[str]:
