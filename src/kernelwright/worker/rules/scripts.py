@@ -17,7 +17,7 @@ from kernelwright.worker.rules.static import READS_VALUES, broken, may_import
 STATEMENTS = ast.Expr | ast.If | ast.For | ast.With | ast.Assert | ast.AugAssign
 
 BENCHMARK = "triton.testing.perf_report"
-"""Decorator of a function that times others. What such a function does is not asked."""
+"""Decorator of a function that times others. Such a function is not checked."""
 
 OF_SCRIPTS = READS_VALUES | {"manual_seed", "seed", "do_bench", "synchronize", "Event", "current_stream"}
 """Attributes that host code may not use and scripts may."""
@@ -29,8 +29,8 @@ OF_PYTHON = frozenset({"time"})
 
 
 def scripts(tree: ast.Module) -> dict[int, set[str]]:
-    """The statements of a module that only compute, compare, time and print, and so do the functions that they name.
-    By id, each with the names that it binds and those whose values it could change."""
+    """The statements of a module that only compute, compare, time and print, as do the functions that they name: for
+    the id of each, the names that it binds and those whose values it could change."""
     tried = [node for node in tree.body if isinstance(node, STATEMENTS) and not _is_text(node)]
     if not tried:
         return {}
@@ -57,7 +57,8 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 def _acting(tree: ast.Module, paths: dict[str, str]) -> Iterator[int]:
-    """ids of nodes that break a rule which scripts keep, too, or store in what is not the module's own."""
+    """ids of nodes that break a rule of host code that also holds for scripts, or write into an object that the module
+    does not bind."""
     yield from (id(node) for node, _ in broken(tree, in_kernels(tree)) if not _is_usual(node, paths))
     own = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
     for node in ast.walk(tree):
@@ -79,7 +80,7 @@ def _is_usual(node: ast.AST, paths: dict[str, str]) -> bool:
 
 
 def _is_of_python(path: str) -> bool:
-    """Whether a full name is of a module of the standard library that neither host code nor scripts may use."""
+    """Whether a full name belongs to a module of the standard library that neither host code nor scripts may use."""
     module, _, name = path.rpartition(".")
     top = path.partition(".")[0]
     return top in sys.stdlib_module_names - OF_PYTHON and not (may_import(path) or may_import(module, name))
