@@ -51,6 +51,13 @@ def test_an_atomic_of_a_broadcast_array_reads_the_array_only(
     assert (ran.status, ran.y) == ("passed", expected)
 
 
+def test_what_the_compiler_may_put_in_another_order_is_not_interpreted(machine: Interpreted) -> None:
+    halves = "half = tl.arange(0, BLOCK // 2)"
+    ran = machine.run(OFFSETS, halves, "tl.store(y + at, tl.load(x + tl.cat(half, half, can_reorder=True)))")
+    assert ran.status == "not_verified"
+    assert "tl.cat with can_reorder" in ran.reason
+
+
 # --- memory --------------------------------------------------------------------------------------------------
 
 OUTSIDE = {

@@ -265,7 +265,7 @@ def kernel_head(signature: str, decorators: str = "") -> str:
         ("x.shape", (4, 6)),
         ("(triton.cdiv(x.numel(), 5),)", (5,)),
         ("lambda meta: (triton.cdiv(meta['n'], meta['BLOCK']),)", (2,)),
-        ("lambda meta: (meta['num_warps'], 1)", (8, 1)),
+        ("lambda meta: (len(meta), 1)", (4, 1)),
         ("lambda args: [args['n'] // 8]", (3,)),
     ],
 )
@@ -381,7 +381,7 @@ TUNED = """@triton.autotune(
 def test_a_config_is_chosen_by_its_index(choice: int | None, block: str, options: dict[str, int]) -> None:
     source = function(
         "y = torch.empty_like(x)",
-        "k[lambda meta: (triton.cdiv(24, meta['BLOCK']) + meta['num_warps'],)](x, y, 24)",
+        "k[lambda meta: (triton.cdiv(240, meta['BLOCK']) + len(meta),)](x, y, 24)",
         "return y",
         head=kernel_head("x, y, n, BLOCK: tl.constexpr", TUNED),
     )
@@ -392,7 +392,7 @@ def test_a_config_is_chosen_by_its_index(choice: int | None, block: str, options
     launch = launch_of(recording.plan)
     assert launch.arguments["BLOCK"] == Value(kind="int", text=block)
     assert launch.options == options
-    assert launch.grid == (1 + options["num_warps"],)
+    assert launch.grid == (-(-240 // int(block)) + 4,), "options are no arguments of a grid"
     assert len(recording.plan.steps) == (2 if choice == 2 else 1), "only the third config has a hook that fills"
 
 
@@ -776,6 +776,66 @@ def test_a_parameter_of_another_shape_is_refused_with_both() -> None:
 )
 def test_only_kernels_of_the_module_are_launched(lines: tuple[str, ...]) -> None:
     assert "not a module-level @triton.jit function" in reason(*lines)
+
+
+def test_a_namesake_of_a_kernel_is_not_launched() -> None:
+    other = "class Others:\n    @triton.jit\n    def copy(x):\n        pass\n\n\nalso = Others.copy\n"
+    status, why = refusal(function("also[(1,)](x)", "return x", head=HEAD + other), {"x": X})
+    assert status is Status.REJECTED
+    assert "not a module-level @triton.jit function" in why
+
+
+@pytest.mark.parametrize("use", ["if done: pass", "n = done.asm", "n = done == 1", "n = str(done)", "n = len(done)"])
+def test_what_a_launch_returns_is_not_read(use: str) -> None:
+    assert "reads what a launch returns" in reason("done = copy[(1,)](x, x, 1, BLOCK=1)", use, "return x")
+
+
+def test_a_launch_returns_something() -> None:
+    source = function(
+        "done = copy[(1,)](x, x, 1, BLOCK=1)", "copy[(2 + (done is None),)](x, x, 1, BLOCK=1)", "return x"
+    )
+    assert [launch.grid for launch in plan_of(source, {"x": X}).launches] == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("line", [
+    "n = hasattr(p, 'uuid')", "n = p.total_memory", "n = p == p", "n = str(p)",
+])  # fmt: skip
+def test_of_the_device_host_code_learns_what_is_the_same_everywhere(line: str) -> None:
+    why = reason("p = torch.cuda.get_device_properties(0)", line, "copy[(1,)](x, x, 1, BLOCK=1)", "return x")
+    assert "of the device" in why
+
+
+def test_functions_about_the_device_have_their_names() -> None:
+    names = ("current_device", "device_count", "get_device_name", "device")
+    line = f"assert [getattr(torch.cuda, name).__name__ for name in {names}] == list({names})"
+    assert plan_of(function(line, "copy[(1,)](x, x, 1, BLOCK=1)", "return x"), {"x": X})
+
+
+def test_a_tensor_without_elements_has_no_address() -> None:
+    source = function("y = torch.empty_like(x)", "n = (x[:0].data_ptr() == y[2:2].data_ptr()) + 1",
+                      "copy[(n,)](x, y, 1, BLOCK=1)", "return y")  # fmt: skip
+    assert launch_of(plan_of(source, {"x": X})).grid == (2,)
+
+
+@pytest.mark.parametrize("view", ["z.conj()", "z.conj().imag"])
+def test_a_view_that_negates_is_refused(view: str) -> None:
+    why = reason("z = torch.view_as_complex(x.view(4, 3, 2))", "copy[(1,)](x, x, 1, BLOCK=1)", f"return {view}.clone()")
+    assert "negates what it reads" in why
+
+
+def test_a_cast_to_the_same_dtype_copies_where_a_copy_is_asked_for() -> None:
+    source = function("y = x.to(torch.float32, False, True)", "z = x.to(torch.float32, False, False)",
+                      "copy[(1,)](z, y, 1, BLOCK=1)", "return y")  # fmt: skip
+    plan = plan_of(source, {"x": X})
+    assert [type(step) for step in plan.steps] == [Copy, Launch]
+
+
+@pytest.mark.parametrize("kind", ["int", "float", "str"])
+def test_an_argument_is_no_number_that_shows_another(kind: str) -> None:
+    other = f"class {kind}({kind}):\n    def __repr__(self):\n        return '1'\n\n\n"
+    status, why = refusal(function(f"copy[(1,)](x, x, {kind}(2), BLOCK=1)", "return x", head=HEAD + other), {"x": X})
+    assert status is Status.REJECTED
+    assert f"argument n is a {kind}" in why
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import array
 import sys
 import types
 from collections import OrderedDict
 from importlib.machinery import ModuleSpec
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 import torch
 import triton
@@ -105,6 +107,30 @@ def test_a_change_is_found_wherever_it_is(change: Any, monkeypatch: pytest.Monke
     change(held)
     with pytest.raises(Refused, match="the second call changed an object that outlives it"):
         before.refuse_changed(Remains(held))
+
+
+def test_arrays_are_compared_by_their_bytes_and_may_hold_no_objects() -> None:
+    held = array.array("d", [0.0, 1.0])
+    before = Remains(held)
+    before.refuse_changed(Remains(held))
+    held[1] = 2.0
+    with pytest.raises(Refused, match="the second call changed an object"):
+        before.refuse_changed(Remains(held))
+    with pytest.raises(Refused, match="ndarray of objects could keep results"):
+        Remains(np.array([held], dtype=object))
+
+
+def test_a_function_of_the_candidate_that_says_it_is_another_s_is_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    candidate = types.ModuleType("candidate")
+    monkeypatch.setitem(sys.modules, "candidate", candidate)
+    exec("def made(held):\n    def own():\n        return held\n    return own", vars(candidate))
+    held: list[int] = []
+    own = candidate.made(held)
+    own.__module__ = "torch"
+    before = Remains(own)
+    held.append(1)
+    with pytest.raises(Refused):
+        before.refuse_changed(Remains(own))
 
 
 def test_a_number_that_takes_the_place_of_another_in_memory_is_found() -> None:

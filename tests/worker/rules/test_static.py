@@ -57,6 +57,17 @@ HONEST = {
         "w, b = self.fc.weight, self.conv.bias",
         init=("self.fc = nn.Linear(4, 4)", "self.conv = nn.Conv2d(3, 8, 3, bias=True)", "self.eps: float = 1e-5"),
     ),
+    "names of builtins for what it binds": (
+        "def one(size, eval=1, *, vars):\n    return (lambda input: input(eval))(vars), [dir(1) for dir in (size, 1)]\n"
+        + in_function("for id in (1, 2):", "    def hash(n): return n + id", "    x = hash(x)", "open = x", "x = open")
+    ),
+    "alignments": in_function("if x.data_ptr() % 512 == 0 and x.data_ptr() & 15 == 0: x = x.view(-1)",
+                              "y = torch.empty_like(x)", "if x.data_ptr() != y.data_ptr(): x = y"),
+    "patterns": in_function("match x.shape:", "    case (int(n), int()): x = x.view(n, -1)"),
+    "names of Triton's language": (
+        "load = tl.load\nfrom triton.language.extra import libdevice\n"
+        + in_function("kind = {torch.float16: tl.float16}[x.dtype]", "x = isinstance(kind, tl.dtype) and x")
+    ),
     "a sequence of layers": in_module(init=("self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(3)])",)),
     "initialised parameters": in_module(
         init=("self.w = nn.Parameter(torch.empty(4, 4))", "nn.init.kaiming_uniform_(self.w)")
@@ -280,6 +291,21 @@ ALONE = {
         in_function("match x:", "    case torch.Tensor(is_meta=True):", "        pass"), "uses .is_meta"),
     "a decorator that is called": (
         "import functools\n" + in_function("functools.wraps(k)(x)"), "uses wraps outside of a decorator"),
+    "a builtin that only another function binds": (
+        "def one(eval):\n    return eval\n" + in_function("n = eval('1')"), "uses eval"),
+    "a builtin in the default of the argument that binds it": (
+        "def one(eval=eval('1')):\n    return eval\n", "uses eval"),
+    "a builtin in what the comprehension that binds it goes through": (
+        in_function("n = [eval for eval in (eval('1'),)]"), "uses eval"),
+    "a builtin in a class that binds it": ("class C:\n    input = input()\n", "calls input()"),
+    "a hook of the module": ("def __getattr__(name):\n    return name\n", "defines __getattr__"),
+    "a pattern by position": (
+        in_function("match x:", "    case torch.Tensor(one):", "        pass"), "matches attributes of torch.Tensor"),
+    "a part by getattr": (in_function("y = getattr(torch, 'cuda').max_memory()"), "may not be passed on or stored"),
+    "a part of Triton's language": (in_function("y = tl.core"), "uses triton.language.core"),
+    "all names of a module": ("from torch import *\n", "imports *"),
+    "the remainder of an address": (in_function("y = x.data_ptr() % 24"), "uses .data_ptr"),
+    "a high bit of an address": (in_function("y = x.data_ptr() & 512"), "uses .data_ptr"),
     "async code": ("async def f(x):\n    return x\n", "uses async code"),
 }  # fmt: skip
 

@@ -176,6 +176,7 @@ def install() -> None:
     builder.create_int_to_ptr = _refused_cast
     builder.create_ptr_to_int = _refused_cast
     builder.create_bitcast = _within_kind(builder.create_bitcast)
+    builder.create_cat = _reordered
     builder.create_extern_elementwise = _computed
     for module in (libdevice, cuda_libdevice):
         for name, function in list(vars(cuda_libdevice).items()):
@@ -257,6 +258,10 @@ def _outside(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _refused_cast(self: Any, source: Any, target: Any) -> Any:
     raise Outside("a kernel takes an address for a number, or a number for an address")
+
+
+def _reordered(self: Any, first: Any, second: Any) -> Any:
+    raise Unsupported("tl.cat with can_reorder, whose order of elements is the compiler's")
 
 
 def _within_kind(bitcast: Callable[..., Any]) -> Callable[..., Any]:

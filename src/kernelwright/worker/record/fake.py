@@ -8,7 +8,6 @@ active: SayCuda reports "cuda" wherever Python reads a device, so that a CPU-onl
 from __future__ import annotations
 
 import contextlib
-import types
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -43,7 +42,7 @@ class SayCuda(TorchFunctionMode):
         elif name == "get_device":
             return 0
         elif name == "data_ptr":
-            return self.trace.place(args[0]) + args[0].storage_offset() * args[0].element_size()
+            return self.trace.place(args[0])
         elif func is scaled_dot_product_attention and self.trace.recording:  # meta tensors would decompose it
             return self.trace.call_library(torch.ops.aten.scaled_dot_product_attention.default, args, kwargs)
         elif name == "type" and len(args) == 1 and not kwargs:
@@ -78,6 +77,11 @@ class SayCuda(TorchFunctionMode):
         if kwargs.get("device") is not None:
             self._on_gpu(kwargs["device"])
         kwargs = {k: v for k, v in kwargs.items() if k not in ("device", "non_blocking") and v is not None}
+        flags = [a for a in rest if isinstance(a, bool)]  # non_blocking, copy
+        if len(flags) > 1:
+            kwargs["copy"] = flags[1]
+        if not kwargs.get("copy", True):
+            del kwargs["copy"]
         return tuple(a for a in rest if not isinstance(a, bool)), kwargs
 
     def _on_gpu(self, device: Any) -> None:
@@ -88,14 +92,39 @@ class SayCuda(TorchFunctionMode):
 ANSWERS = {"device": CUDA, "is_cuda": True, "is_cpu": False, "is_meta": False}
 
 
+class Properties:
+    """What PyTorch says of a device, as far as it is the same on every device of the target. Nothing else may be asked
+    of it: PyTorch has other attributes, and two of its answers are not equal."""
+
+    def __init__(self, **known: Any) -> None:
+        self.__dict__.update(known)
+
+    def __getattr__(self, name: str) -> Any:
+        raise Refused(f"the host code asks for {name} of the device; known are: {', '.join(self.__dict__)}")
+
+    def _refuse(self, *_: object) -> Any:
+        raise Refused("the host code compares or prints the properties of the device; read one by its name")
+
+    __eq__ = __repr__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Chosen(contextlib.nullcontext[None]):
+    """`torch.cuda.device` and `torch.cuda.device_of`, of which there is one."""
+
+    def __init__(self, device: Any) -> None:
+        super().__init__()
+        self.idx, self.prev_idx = 0, -1
+
+
 @contextlib.contextmanager
 def faked(target: Target, library: LibraryMode = "none") -> Iterator[Trace]:
     """Context in which tensors are fake, `torch.cuda` describes `target`, and the trace sees every operator. library:
     which operators the trace records as library steps."""
-    properties = types.SimpleNamespace(
+    properties = Properties(
         name=target.device, major=target.capability // 10, minor=target.capability % 10,
         multi_processor_count=target.multiprocessors, L2_cache_size=target.l2_bytes, warp_size=BACKEND.warp_threads,
-        shared_memory_per_block_optin=target.shared_bytes_per_block, total_memory=64 << 30,
+        shared_memory_per_block_optin=target.shared_bytes_per_block,
         shared_memory_per_multiprocessor=target.shared_bytes_per_multiprocessor,
         max_threads_per_multi_processor=target.warps_per_multiprocessor * BACKEND.warp_threads,
         regs_per_multiprocessor=target.registers_per_multiprocessor,
@@ -105,12 +134,13 @@ def faked(target: Target, library: LibraryMode = "none") -> Iterator[Trace]:
         "get_device_properties": lambda device=None: properties,
         "get_device_capability": lambda device=None: (properties.major, properties.minor),
         "get_device_name": lambda device=None: target.device,
-        "device": lambda device: contextlib.nullcontext(), "device_of": lambda tensor: contextlib.nullcontext(),
+        "device": type("device", (Chosen,), {}), "device_of": type("device_of", (Chosen,), {}),
         "set_device": lambda device: None,
     }  # fmt: skip
     trace = Trace(library)
     with contextlib.ExitStack() as stack:
         for name, answer in answers.items():
+            answer.__name__ = name
             stack.enter_context(mock.patch.object(torch.cuda, name, answer))
         stack.enter_context(torch.no_grad())
         stack.enter_context(trace)

@@ -6,6 +6,7 @@ those are rebuilt on the trusted side.
 
 from __future__ import annotations
 
+import ast
 import inspect
 from types import ModuleType
 from typing import Any
@@ -15,25 +16,40 @@ import torch
 import triton
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
+from triton.tools.tensor_descriptor import TensorDescriptor
 
+from kernelwright.source.kernels import jit_functions
 from kernelwright.worker.plan import plan
 from kernelwright.worker.plan.faults import MAX_GRID
 from kernelwright.worker.record.trace import Refused, Trace
 
 
-def kernel_names(module: ModuleType) -> dict[int, str]:
-    """Names of the module-level JIT functions, by id of the function."""
+def kernel_names(module: ModuleType, tree: ast.Module) -> dict[int, str]:
+    """Names of the kernels that the text of the module defines, by id of the JIT function. Another JIT function may
+    have the name of one of them (it is made by a call or in a class), but not its code."""
     found: dict[int, str] = {}
-    for value in vars(module).values():
+    for name in (kernel.name for kernel in jit_functions(tree)):
+        value: Any = vars(module).get(name)
         while not isinstance(value, JITFunction) and hasattr(value, "fn"):
             value = value.fn
         if isinstance(value, JITFunction):
-            found[id(value)] = value.fn.__name__
+            found[id(value)] = name
     return found
 
 
-def ignored(allocator: Any) -> None:
+def set_allocator(allocator: Any) -> None:
     """Replacement of `triton.set_allocator`. Not a mock: a mock records its calls, and a candidate could read them."""
+
+
+class CompiledKernel:
+    """What a launch returns. Triton returns the compiled kernel, which nothing may depend on."""
+
+    def _read(self, *_: object) -> Any:
+        raise Refused("the host code reads what a launch returns: it may not depend on compiled code")
+
+    __getattr__ = __eq__ = __ne__ = __bool__ = __len__ = __iter__ = __repr__ = __str__ = __call__ = __contains__ = _read
+    __getitem__ = _read
+    __hash__ = None  # type: ignore[assignment]
 
 
 class RecordLaunches:
@@ -46,12 +62,13 @@ class RecordLaunches:
     def __enter__(self) -> dict[int, str]:
         recorder = self
 
-        def run(self: JITFunction[Any], *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
+        def run(self: JITFunction[Any], *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> CompiledKernel:
             if warmup:
                 raise Refused(
                     "warmup compiles a kernel: host code may not depend on compiled code, such as its registers"
                 )
             recorder.launch(self, grid, args, kwargs)
+            return CompiledKernel()
 
         def run_autotuned(self: Autotuner, *args: Any, **kwargs: Any) -> Any:
             return recorder.autotuned(self, args, kwargs)
@@ -59,7 +76,7 @@ class RecordLaunches:
         self.patches: list[Any] = [
             mock.patch.object(JITFunction, "run", run),
             mock.patch.object(Autotuner, "run", run_autotuned),
-            mock.patch.object(triton, "set_allocator", ignored),
+            mock.patch.object(triton, "set_allocator", set_allocator),
         ]
         for patch in self.patches:
             patch.start()
@@ -96,9 +113,9 @@ class RecordLaunches:
         arguments = signature.bind(*args, **kwargs)
         arguments.apply_defaults()
         if callable(grid):
-            grid = grid({**arguments.arguments, **options})
+            grid = grid(dict(arguments.arguments))
         grid = tuple(grid) if isinstance(grid, tuple | list | torch.Size) else (grid,)
-        if not 1 <= len(grid) <= 3 or not all(isinstance(g, int) for g in grid):
+        if not 1 <= len(grid) <= 3 or not all(type(g) in (int, bool) for g in grid):
             shown = [g if isinstance(g, int | float | str) else type(g).__name__ for g in grid]
             raise Refused(f"the grid of {name} is {shown}; one to three integers were expected")
         if not all(0 <= g <= most for g, most in zip(grid, MAX_GRID, strict=False)):
@@ -117,7 +134,7 @@ class RecordLaunches:
             value = value.value
         if isinstance(value, torch.Tensor):
             return plan.Tensor(view=self.trace.view(value, what))
-        if value is None or isinstance(value, bool | int | float | str):
+        if value is None or type(value) in (bool, int, float, str):
             kind: Any = "none" if value is None else type(value).__name__
             return plan.Value(kind=kind, text=repr(value) if kind not in ("str", "none") else str(value or ""))
         if isinstance(value, triton.language.dtype):
@@ -126,7 +143,7 @@ class RecordLaunches:
             return plan.Value(kind="kernel", text=self.names[id(value)])
         if isinstance(value, tuple | list):
             return plan.Tuple(items=tuple(self.argument(item, what) for item in value))
-        if type(value).__name__ == "TensorDescriptor":
+        if type(value) is TensorDescriptor:
             view = self.trace.view(value.base, what)
             shaped = plan.View(buffer=view.buffer, dtype=view.dtype, shape=tuple(value.shape),
                                stride=tuple(value.strides), offset=view.offset)  # fmt: skip

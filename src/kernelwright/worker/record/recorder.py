@@ -35,7 +35,7 @@ from kernelwright.worker.record.calling import adopt, bind_arguments, forward_ar
 from kernelwright.worker.record.fake import faked
 from kernelwright.worker.record.launches import RecordLaunches, kernel_names
 from kernelwright.worker.record.messages import Confined, RecordCases
-from kernelwright.worker.record.remains import CANDIDATE, Remains
+from kernelwright.worker.record.remains import CANDIDATE, Remains, state_of
 from kernelwright.worker.record.trace import Refused, Trace
 
 
@@ -64,7 +64,7 @@ def record(job: RecordCases, scratch: Path) -> Recorded:
                 if module is None:
                     module = imported(job.source, scratch, taken)
                     taken_by_import = set(taken)
-                names.update(kernel_names(module))
+                names.update(kernel_names(module, syntax.parse(job.source)))
                 made = planned(module, case, trace)
                 recordings.append(Recording(case=case.name, plan=made, taken=tuple(sorted(taken | taken_by_import))))
             except BaseException as error:  # noqa: BLE001 - a candidate may raise anything, SystemExit too; each is a result
@@ -149,9 +149,15 @@ def one_call(
     for name, tensor in parameters.items():
         trace.bind(tensor, "parameter", name)
     args, kwargs = arguments(inputs)
+    given = [one for one in inputs if isinstance(one, torch.Tensor)]
+    before = [state_of(one) for one in given]
     trace.recording = True
     result = call(*args, **kwargs)
     trace.recording = False
+    if before != [state_of(one) for one in given]:
+        raise Refused(
+            "the call changed more of an input than its values, such as requires_grad; the next call would see it"
+        )
     outputs: list[Any] = []
     try:
         returns = result_of(result, outputs)

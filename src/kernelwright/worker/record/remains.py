@@ -50,7 +50,7 @@ class Remains:
             attributes = getattr(one, "__dict__", {})  # creates the dict now, so that a later read does not
             is_other = id(one) in elsewhere or _is_other(one)
             inside = list(attributes.values()) if is_other else _inside(one)
-            self.found[id(one)] = one, inside, _state(one)
+            self.found[id(one)] = one, inside, state_of(one)
             left += [] if is_other else inside
 
     def refuse_changed(self, after: Remains) -> None:
@@ -69,16 +69,23 @@ def _inside(one: Any) -> list[Any]:
     return [*gc.get_referents(one), *(OrderedDict.keys(one) if isinstance(one, OrderedDict) else ())]
 
 
-def _state(one: Any) -> object:
-    """The part of an object's state that is not references to other objects."""
+def state_of(one: Any) -> object:
+    """The part of an object's state that is not references to other objects: of bytearrays and arrays their bytes."""
     if isinstance(one, torch.Tensor):
         return one.requires_grad, one.dtype, one.shape, one.stride(), one.storage_offset()
     if isinstance(one, torch.Generator):
         return one.initial_seed()
-    return bytes(one) if isinstance(one, bytearray) else None
+    try:
+        view = memoryview(one)
+    except TypeError:
+        return None
+    if "O" in view.format:  # an array of Python objects, which the garbage collector does not see
+        raise Refused(f"a {type(one).__name__} of objects could keep results between calls; use a tuple")
+    return view.tobytes()
 
 
 def _is_other(one: Any) -> bool:
     """Whether `one` is a module, or a function or class that the candidate does not define."""
-    named = isinstance(one, type | FunctionType)
-    return isinstance(one, ModuleType) or (named and getattr(one, "__module__", None) != CANDIDATE)
+    if isinstance(one, FunctionType):  # functools.wraps gives it another `__module__`
+        return one.__globals__ is not getattr(sys.modules.get(CANDIDATE), "__dict__", None)
+    return isinstance(one, ModuleType) or (isinstance(one, type) and one.__module__ != CANDIDATE)

@@ -99,6 +99,8 @@ class Trace(TorchDispatchMode):
     def view(self, tensor: torch.Tensor, what: str) -> View:
         """The plan's view of a tensor; refuses a tensor whose storage is not a buffer of the plan."""
         buffer = self.by_storage.get(tensor.untyped_storage()._cdata)
+        if tensor.is_conj() or tensor.is_neg():
+            raise Refused(f"{what} is a view that negates what it reads, as .conj().imag does; negate in a kernel")
         if buffer is None:
             known = ", ".join(one.name for one in self.buffers.values() if one.origin == "parameter")
             raise Refused(
@@ -110,9 +112,12 @@ class Trace(TorchDispatchMode):
                     stride=tuple(tensor.stride()), offset=int(tensor.storage_offset()))  # fmt: skip
 
     def place(self, tensor: torch.Tensor) -> int:
-        """A made-up address of a tensor's storage: different for each buffer, and a multiple of 2^40."""
+        """A made-up address of a tensor: 0 without elements, as on a device, else in a storage that begins at a
+        multiple of 2^40, another for each buffer."""
+        if tensor.numel() == 0:
+            return 0
         number = self.by_storage.get(tensor.untyped_storage()._cdata, -1)
-        return (number + 2) << 40
+        return ((number + 2) << 40) + int(tensor.storage_offset()) * tensor.element_size()
 
     def append(self, step: PlanStep) -> None:
         if len(self.steps) >= MAX_STEPS:

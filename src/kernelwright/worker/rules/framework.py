@@ -15,6 +15,8 @@ import math
 import typing
 from types import ModuleType
 
+from kernelwright.worker.rules import language
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -26,8 +28,8 @@ get_device_name is_available device_count is_bf16_supported amp OutOfMemoryError
 FORWARDS = frozenset({"custom_fwd", "custom_bwd", "autocast"})
 
 EVALUATES = frozenset({"get_type_hints", "ForwardRef", "evaluate_forward_ref", "get_overloads", "clear_overloads",
-                       "no_type_check_decorator"})  # fmt: skip
-"""Names of `typing` that evaluate strings as Python, or that change state in `typing`."""
+                       "no_type_check_decorator", "runtime_checkable"})  # fmt: skip
+"""Names of `typing` that evaluate strings as Python, change state in `typing`, or ask any object for attributes."""
 
 
 def _stated(module: ModuleType) -> frozenset[str]:
@@ -66,6 +68,8 @@ MODULES: dict[str, frozenset[str] | None] = {
     "triton.runtime.driver.active": frozenset({"get_current_target", "get_current_device", "get_active_torch_device",
                                                "utils"}),
     "triton.runtime.driver.active.utils": frozenset({"get_device_properties"}),
+    **{module: names.allowed | names.types for module, names in language.MODULES.items()
+       if module.startswith("triton.")},
 }  # fmt: skip
 """Names that host code may use from each module. None: every name that `_is_refused` does not refuse. Attributes behind
 such a name belong to a value and are not checked here."""
@@ -84,8 +88,9 @@ PARTS = _words("""accelerator ao backends builtins classes compiler cpp cpu ctyp
 func functional functools futures fx glob hub importlib inspect jit library masked math monitor mps mtia
 multiprocessing nested onnx ops optim os overrides package platform profiler quantization quasirandom random
 return_types serialization signal sparse storage sys testing textwrap threading torch torch_version types utils warnings
-windows typename asarray frombuffer fork vmap cond while_loop classproperty""")
-"""Submodules in torch's namespace, and its functions and classes that are not operators."""
+windows typename asarray frombuffer fork vmap cond while_loop classproperty dataclasses grad np operator typing
+wrappers""")
+"""Modules in the namespaces of torch, and its functions and classes that are not operators."""
 
 NO_TUPLES = _words("all_return_types register_pytree_node pytree_register_structseq inspect torch SequenceKey name")
 """Names of `torch.return_types` that are no named tuple of tensors."""
@@ -95,6 +100,8 @@ RULE = "host code may use tensors, modules, dtypes, operators, its device, and p
 
 def why_refused(path: str) -> str:
     """Why host code may not use `path`, a full name in an imported module; "" if it may."""
+    if path.endswith(".__name__"):
+        return "a function may have another name where it is recorded; write the name as a text"
     if path in MODULES:
         return f"a module may not be passed on or stored: write the name that is used of it, as in {path}.NAME"
     parts = path.split(".")
@@ -113,6 +120,8 @@ def may_be_imported(path: str) -> str:
 
 
 def _is_refused(module: str, name: str) -> bool:
+    if name == "*":
+        return True
     if module == "torch.nn":
         return not name[:1].isupper()
     if module == "torch.return_types" and name in NO_TUPLES:

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import Imported, bindings, dotted, imported
+from kernelwright.source.bindings import Imported, bindings, dotted, imported, targets_of
 from kernelwright.source.branches import MARK
 from kernelwright.source.kernels import in_kernels
 from kernelwright.text.escape import acting
-from kernelwright.worker.rules.bound_names import bound_names
 from kernelwright.worker.rules.framework import MODULES, ROOTS, may_be_imported, why_refused
 from kernelwright.worker.rules.imports import Finding
 from kernelwright.worker.rules.state import kept
@@ -52,7 +51,9 @@ READS_VALUES = frozenset({"item", "tolist", "numpy", "cpu", "data_ptr", "untyped
 
 PROBES = frozenset({"is_meta", "is_compiling", "is_tracing", "is_scripting", "is_fake",
                     "is_current_stream_capturing", "_version", "_cdata", "_sequence_nr", "grad_fn", "is_inference",
-                    "is_shared", "device_caches", "hash", "cache_key"})  # fmt: skip
+                    "is_shared", "device_caches", "hash", "cache_key", "used_global_vals", "bench_time",
+                    "configs_timings", "_fn_name", "_base", "_is_view", "_typed_storage", "_use_count", "_view_func",
+                    "_backward_hooks", "_python_dispatch"})  # fmt: skip
 """Attributes that distinguish a recorded call from a real one, or one call from another."""
 
 OF_THE_FILE = frozenset({"__name__", "__file__", "__package__", "__cached__", "__doc__", "__debug__"})
@@ -61,9 +62,10 @@ OF_THE_FILE = frozenset({"__name__", "__file__", "__package__", "__cached__", "_
 SYSTEM = frozenset({"os", "sys", "subprocess", "importlib", "builtins", "inspect", "ctypes", "gc", "threading",
                     "multiprocessing", "socket", "pickle", "shutil", "tempfile", "traceback", "weakref", "atexit",
                     "warnings", "platform", "knobs", "pkgutil", "runpy", "linecache", "_C", "Stream", "ExternalStream",
-                    "CUDAGraph", "add_pre_run_hook"})  # fmt: skip
+                    "CUDAGraph", "add_pre_run_hook", "pre_run_hooks", "compile", "evaluate", "_evaluate",
+                    "get_capture_scope", "create_binder", "preload"})  # fmt: skip
 """Attributes of the framework's modules: modules that they have imported, and functions and classes that schedule work
-or run code beside a call."""
+or run code beside a call or from a text, and methods of kernels that return the module's names or compile."""
 
 FRAMES = frozenset({"gi_frame", "cr_frame", "ag_frame", "tb_frame", "tb_next", "f_back", "f_locals", "f_globals",
                     "f_builtins", "f_code", "gi_yieldfrom"})  # fmt: skip
@@ -98,22 +100,26 @@ HOOKS = {
     "__getitem__": "looks like the launch of a kernel", "__getattr__": "computes when it is looked at",
     "__getattribute__": "computes when it is looked at", "__del__": "runs at a time that is not known",
     "__instancecheck__": "answers for objects of other classes", "__match_args__": "reads attributes by their names",
-    "__subclasscheck__": "answers for other classes",
+    "__subclasscheck__": "answers for other classes", "__subclasshook__": "answers for other classes",
+    "__module__": "makes it look like another module's", "__name__": "makes it look like another module's",
 }  # fmt: skip
-"""Special methods that host code may not define, and why."""
+"""Special methods that a class or the module may not define, and why."""
+
+UNPACKED = frozenset({"bool", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"})
+"""Classes whose patterns may match by position: they match the object itself, and other classes their attributes."""
 
 
 @dataclass(frozen=True)
 class _Host:
-    """The host code of a module. own: names that its functions bind. framework: full names, by the names that imports
-    bind to a module of ROOTS or a part of one. partly: the same for whole modules in `ALLOWED_IMPORTS_OF`.
+    """The host code of a module. framework: full names, by the names that imports bind to a module of ROOTS or a part
+    of one. partly: the same for whole modules in `ALLOWED_IMPORTS_OF`.
 
-    ids of expressions. bases: attributes of them are read. asked: first arguments of `getattr` and `hasattr`, and
-    modules that are given another name. alignment: `data_ptr` in tests of alignment or of equality. called: they are
-    called. above: they are in decorators.
+    ids of expressions. own: names that a function around them binds. bases: attributes of them are read. asked: first
+    arguments of `getattr` and `hasattr`, and modules that are given another name. alignment: `data_ptr` in tests of
+    alignment or of equality. called: they are called. above: they are in decorators.
     """
 
-    own: frozenset[str]
+    own: frozenset[int]
     partly: dict[str, str]
     bases: frozenset[int]
     asked: frozenset[int]
@@ -140,16 +146,16 @@ def check(source: str) -> list[Finding]:
 def broken(tree: ast.Module, kernels: Set[int]) -> Iterator[tuple[ast.AST, Finding]]:
     """The nodes of host code that break a rule, each with a finding. kernels: ids of the nodes in bodies of kernels."""
     nodes = [node for node in ast.walk(tree) if id(node) not in kernels]
-    host = _host_of(nodes)
+    host = _host_of(tree, nodes)
     yield from ((node, finding) for node in nodes if type(node) in RULES for finding in RULES[type(node)](node, host))
 
 
-def _host_of(nodes: list[ast.AST]) -> _Host:
+def _host_of(tree: ast.Module, nodes: list[ast.AST]) -> _Host:
     decorators = (decorator for node in nodes for decorator in getattr(node, "decorator_list", []))
     framework = {found.name: found.path for node in nodes for found in _of_framework(node)}
     renamed = _renamed(nodes, framework)
     return _Host(
-        own=frozenset(name for node in nodes for name in _own_names(node)),
+        own=frozenset(_own(tree, frozenset())),
         framework=framework | {name: dotted(value, framework) or "" for name, value in renamed},
         partly={
             found.name: found.alias.name
@@ -171,16 +177,35 @@ def runs_as_script(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and not node.orelse and ast.unparse(node.test) == "__name__ == '__main__'"
 
 
-def _own_names(node: ast.AST) -> frozenset[str]:
-    """Names of a function's arguments and local variables."""
-    bound = bound_names(node) if isinstance(node, ast.FunctionDef) else None
-    return bound.arguments | bound.local if bound else frozenset()
+def _own(node: ast.AST, bound: Set[str]) -> Iterator[int]:
+    """ids of the names in `node` that a function, a lambda or a comprehension around them binds. bound: names that
+    those around `node` bind."""
+    inside: Set[str] = bound
+    within: list[ast.AST] = []
+    match node:
+        case ast.Name(id=name):
+            yield from [id(node)] if name in bound else []
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+            within = [*node.body] if isinstance(node.body, list) else [node.body]
+            inside = bound | {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
+            inside |= {binding.name for statement in within for binding in bindings(statement)}
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            first = node.generators[0].iter
+            within = [part for one in node.generators for part in (one.target, one.iter, *one.ifs) if part is not first]
+            within += [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+            inside = bound | {name for one in node.generators for name in targets_of(one)}
+            yield from _own(first, bound)
+    for part in within:
+        yield from _own(part, inside)
+    if not isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        for child in ast.iter_child_nodes(node):
+            if not any(child is part for part in within):
+                yield from _own(child, bound)
 
 
 def _of_framework(node: ast.AST) -> list[Imported]:
-    """Names that an import binds to a module of ROOTS or a part of one, except `triton.language`."""
-    framework = [found for found in imported(node) if found.path.partition(".")[0] in ROOTS]
-    return [found for found in framework if not found.path.startswith("triton.language")]
+    """Names that an import binds to a module of ROOTS or a part of one."""
+    return [found for found in imported(node) if found.path.partition(".")[0] in ROOTS]
 
 
 def _renamed(nodes: list[ast.AST], paths: dict[str, str]) -> list[tuple[str, ast.expr]]:
@@ -204,26 +229,28 @@ def may_import(module: str, name: str | None = None) -> bool:
 
 
 def _alignment(node: ast.AST) -> list[int]:
-    """ids of `x.data_ptr` in `x.data_ptr() % 16`, `x.data_ptr() & 15` and `x.data_ptr() == y.data_ptr()`."""
+    """ids of `x.data_ptr` in `x.data_ptr() % 16`, `x.data_ptr() & 15` and `x.data_ptr() == y.data_ptr()`.
+
+    The last only of names, because two tensors that are made for the comparison may have the same memory in turn."""
     match node:
         case ast.BinOp(
             left=ast.Call(func=ast.Attribute(attr="data_ptr") as asked, args=[]),
-            op=ast.Mod() | ast.BitAnd(),
+            op=ast.Mod() | ast.BitAnd() as operator,
             right=ast.Constant(value=int(number)),
-        ) if number <= MOST_ALIGNED:
+        ) if number < ALIGNMENTS[-1] if isinstance(operator, ast.BitAnd) else number in ALIGNMENTS:
             return [id(asked)]
         case ast.Compare(
-            left=ast.Call(func=ast.Attribute(attr="data_ptr") as one, args=[]),
+            left=ast.Call(func=ast.Attribute(value=ast.Name(), attr="data_ptr") as one, args=[]),
             ops=[ast.Eq() | ast.NotEq()],
-            comparators=[ast.Call(func=ast.Attribute(attr="data_ptr") as other, args=[])],
+            comparators=[ast.Call(func=ast.Attribute(value=ast.Name(), attr="data_ptr") as other, args=[])],
         ):
             return [id(one), id(other)]
     return []
 
 
-MOST_ALIGNED = 512
-"""Largest alignment that host code may test for, in bytes. No kernel needs a larger one, and a larger one would reveal
-where in memory a tensor is."""
+ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+"""Alignments that host code may test for, in bytes. No kernel needs a larger one. A larger number, or one that is no
+power of two, would reveal where in memory a tensor is."""
 
 
 def _import(node: ast.Import, host: _Host) -> Iterator[Finding]:
@@ -258,13 +285,13 @@ def _import_from(node: ast.ImportFrom, host: _Host) -> Iterator[Finding]:
 
 
 def _name(node: ast.Name, host: _Host) -> Iterator[Finding]:
-    if node.id in FORBIDDEN_NAMES and node.id not in host.own:
+    if node.id in FORBIDDEN_NAMES and id(node) not in host.own:
         yield Finding(node.lineno, f"uses {node.id}; host code may only allocate, view, copy, cast and launch")
-    if node.id in OF_THE_FILE and isinstance(node.ctx, ast.Load) and node.id not in host.own:
+    if node.id in OF_THE_FILE and isinstance(node.ctx, ast.Load) and id(node) not in host.own:
         yield Finding(node.lineno, f"uses {node.id}: a call must not depend on how its file was found; leave it out")
     if node.id in ("getattr", "hasattr") and id(node) not in host.called:
         yield Finding(node.lineno, f"{node.id} has to be called by its name, with the attribute as a literal")
-    if node.id in host.partly and id(node) not in host.bases and node.id not in host.own:
+    if node.id in host.partly and id(node) not in host.bases and id(node) not in host.own:
         yield Finding(node.lineno, f"uses the module {node.id} itself; write what is used of it: {node.id}.NAME")
     yield from _only_above(node, node.id, host)
     yield from _named(node, host)
@@ -279,7 +306,7 @@ def _attribute_used(node: ast.Attribute, host: _Host) -> Iterator[Finding]:
         yield Finding(node.lineno, f"uses .{node.attr} of a text that may name attributes: write an f-string")
     elif id(node) in host.alignment:
         return
-    elif why := _attribute(node.attr, dotted(node, host.framework) is not None):
+    elif why := _attribute(node.attr, _of_host(node, host)):
         yield Finding(node.lineno, f"uses .{node.attr}: {why}")
     yield from _only_above(node, node.attr, host)
     yield from _named(node, host)
@@ -301,7 +328,7 @@ def _only_above(node: ast.Name | ast.Attribute, name: str, host: _Host) -> Itera
 
 def _call(node: ast.Call, host: _Host) -> Iterator[Finding]:
     match node:
-        case ast.Call(func=ast.Name(id=name)) if name in FORBIDDEN_CALLS and name not in host.own:
+        case ast.Call(func=ast.Name(id=name)) if name in FORBIDDEN_CALLS and id(node.func) not in host.own:
             yield Finding(node.lineno, f"calls {name}(); host code may only allocate, view, copy, cast and launch")
         case ast.Call(func=ast.Name(id=("getattr" | "hasattr") as name), args=args):
             yield from _named_at_run_time(node, name, args, host)
@@ -326,9 +353,12 @@ def _matched_class(node: ast.MatchClass, host: _Host) -> Iterator[Finding]:
     for name in node.kwd_attrs:
         if why := _attribute(name, True):
             yield Finding(node.lineno, f"uses .{name}: {why}")
+    if node.patterns and getattr(node.cls, "id", None) not in UNPACKED:
+        rule = f"matches attributes of {ast.unparse(node.cls)} by position; write isinstance and read them by name"
+        yield Finding(node.lineno, rule)
 
 
-def _class(node: ast.ClassDef, host: _Host) -> Iterator[Finding]:
+def _defines(node: ast.ClassDef | ast.Module, host: _Host) -> Iterator[Finding]:
     for binding in (binding for statement in node.body for binding in bindings(statement)):
         if binding.name in HOOKS:
             yield Finding(binding.line, f"defines {binding.name}, which {HOOKS[binding.name]}")
@@ -347,7 +377,8 @@ RULES: dict[type[ast.AST], Callable[[Any, _Host], Iterator[Finding]]] = {
     ast.Try: _catches,
     getattr(ast, "TryStar", ast.Try): _catches,  # Python 3.11
     ast.MatchClass: _matched_class,
-    ast.ClassDef: _class,
+    ast.ClassDef: _defines,
+    ast.Module: _defines,
     ast.AsyncFunctionDef: _async,
 }
 """The check of each kind of node."""
@@ -384,10 +415,17 @@ def _named_at_run_time(node: ast.Call, function: str, args: list[ast.expr], host
     name = args[1].value if len(args) > 1 and isinstance(args[1], ast.Constant) else None
     if not isinstance(name, str):
         return [Finding(node.lineno, f"calls {function}() with a name that is not a literal")]
-    path = dotted(args[0], host.framework)
-    why = _attribute(name, path is not None)
-    if path is not None:
-        why = why or may_be_imported(f"{path}.{name}")
+    why = _attribute(name, _of_host(args[0], host))
+    if path := dotted(args[0], host.framework):
+        why = why or (why_refused if function == "getattr" else may_be_imported)(f"{path}.{name}")
     if name in DECORATORS_ONLY:
         why = "it can set attributes of any object; write it above a definition"
     return [Finding(node.lineno, f"uses .{name}: {why}")] if why else []
+
+
+def _of_host(node: ast.expr, host: _Host) -> bool:
+    """Whether a chain of attributes begins with a name of the framework that is not of Triton's language."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    path = host.framework.get(node.id) if isinstance(node, ast.Name) else None
+    return path is not None and not path.startswith("triton.language")
