@@ -42,6 +42,26 @@ def test_an_annotation_of_another_package_says_nothing(annotation: str, left: st
     assert [str(finding) for finding in triton.check(made).findings] == []
 
 
+@pytest.mark.parametrize(("above", "left"), [
+    ("@own.traced\n@triton.jit", "@triton.jit"), ("@own.traced(client=own.Client())\n@triton.jit", "@triton.jit"),
+    ("@near\n@triton.jit", "@triton.jit"),
+    ("@own.tuned(configs=[triton.Config({'BLOCK': 64})], key=['n'], name='copy')\n@triton.jit",
+     "@triton.autotune(configs=[triton.Config({'BLOCK': 64})], key=['n'])\n@triton.jit"),
+])  # fmt: skip
+def test_a_decorator_of_another_package_above_a_kernel_is_left_out(above: str, left: str) -> None:
+    head = "import torch\nimport triton\nimport triton.language as tl\nimport own\nfrom .near import near\n"
+    kernel = "def copy(x, y, n, BLOCK: tl.constexpr):\n    pass\n"
+    host = "def kernel_function(x):\n    y = torch.empty_like(x)\n    copy[(1,)](x, y, 9)\n    return y\n"
+    made = normal_form(f"{head}{above}\n{kernel}{host}")
+    assert left + "\ndef copy" in made
+    assert triton.check(made).findings == ()
+
+
+def test_a_decorator_of_another_package_above_a_function_stays() -> None:
+    text = source_of("import own\n@own.traced\ndef one(x):\n    return x", "one(x)")
+    assert "@own.traced" in normal_form(text)
+
+
 def test_an_annotation_of_a_field_or_a_kernel_stays() -> None:
     top = "import vllm\nclass One:\n    x: vllm.Config = 1"
     made = normal_form(source_of(top, "One()").replace("n, BLOCK", "n: vllm.Config, BLOCK"))

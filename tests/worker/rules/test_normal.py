@@ -365,6 +365,24 @@ def test_what_a_kernel_prints_while_it_is_compiled_is_left_out(line: str) -> Non
     assert findings(normal_form(source)) == []
 
 
+def test_flags_of_the_process_are_those_of_a_new_one() -> None:
+    source = KERNEL.replace("BLOCK=256", "BLOCK=512 if torch.backends.cuda.matmul.allow_tf32 else 256")
+    made = normal_form(source)
+    assert "BLOCK=512 if (False) else 256" in made
+    assert findings(made) == []
+    flags = "torch.backends.cuda.matmul.allow_tf32 = True\n"
+    assert flags in normal_form(flags + KERNEL)
+
+
+def test_what_the_framework_lacks_in_old_versions_is_not_put_there() -> None:
+    patch = "torch.distributed.one = torch.distributed._one"
+    for condition in ("'one' not in dir(torch.distributed)", "'no_such_name' in dir(triton.language)"):
+        made = normal_form(KERNEL + f"if {condition}:\n    {patch}\n")
+        assert patch not in made
+        assert findings(made) == []
+    assert patch in normal_form(KERNEL + f"if 'one' not in dir(other):\n    {patch}\n")
+
+
 @pytest.mark.parametrize("line", ["torch.manual_seed(1)", "torch.set_printoptions(precision=3)"])
 def test_what_scripts_set_first_is_left_out_at_module_level_only(line: str) -> None:
     assert findings(normal_form(KERNEL.replace("\n@triton.jit", f"\n{line}\n\n@triton.jit"))) == []

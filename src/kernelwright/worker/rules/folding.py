@@ -125,6 +125,12 @@ class _Folding:
                 if isinstance(first, str) or isinstance(second, str):
                     raise NotConstant
                 return self._checked(OPERATORS[type(op)](first, second))
+            case ast.Compare(
+                left=left,
+                ops=[ast.In() | ast.NotIn() as op],
+                comparators=[ast.Call(func=ast.Name(id="dir"), args=[owner], keywords=[])],
+            ) if (path := dotted(owner, self.paths) or "").partition(".")[0] in ("torch", "triton"):
+                return is_installed(path, self._text(left)) is isinstance(op, ast.In)
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 return self._checked(OPERATORS[type(op)](self.value(left), self.value(right)))
             case ast.BoolOp(op=op, values=values):

@@ -13,12 +13,16 @@ from collections.abc import Iterator, Set
 
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import assigned_targets, base_name, imported, imported_paths, names_in
+from kernelwright.source.copied import copied
 from kernelwright.source.edits import Edit, edited, narrowed
-from kernelwright.source.kernels import host_code
+from kernelwright.source.kernels import host_code, jit_functions
 from kernelwright.worker.rules.installed import is_installed
 from kernelwright.worker.rules.static import ALLOWED_MODULES, may_import
 
 KNOWN = frozenset({"torch", *sys.stdlib_module_names})
+
+TUNED = ("configs", "key")
+"""Keywords that make a foreign decorator of a kernel one like `triton.autotune`."""
 
 ANYTHING = "object"
 """The annotation in place of one that names something that host code may not import."""
@@ -76,6 +80,27 @@ def used(tree: ast.Module) -> list[Edit]:
              and base_name(node.value) in foreign]  # fmt: skip
     asked = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _asks_for(node, foreign)]
     return [*(Edit(node, node, "pass") for node in calls), *(Edit(node, node, "False") for node in asked)]
+
+
+def decorated(tree: ast.Module) -> list[Edit]:
+    """Remove decorators of foreign packages (tracers and caches of launches) above kernels. One with the keywords
+    `configs` and `key` becomes `triton.autotune` with these."""
+    paths = imported_paths(tree)
+    foreign = {name for name, path in paths.items() if path.partition(".")[0] not in (*KNOWN, "triton")}
+    triton = next((name for name, path in paths.items() if path == "triton"), None)
+    found = []
+    for function in jit_functions(tree):
+        kept = []
+        for one in function.decorators:
+            if one.is_jit or base_name(one.node) not in foreign:
+                kept.append(one.node)
+            elif triton and (tuned := [word for word in (one.call.keywords if one.call else []) if word.arg in TUNED]):
+                kept.append(ast.Call(ast.parse(f"{triton}.autotune", mode="eval").body, [], tuned))
+        if kept != [one.node for one in function.decorators]:
+            made = copied(function.node)
+            made.decorator_list = kept
+            found.append(Edit(function.node, function.node, ast.unparse(made)))
+    return found
 
 
 def _asks_for(node: ast.Call, foreign: Set[str]) -> bool:

@@ -25,7 +25,7 @@ from kernelwright.source.edits import Edit, edited, narrowed
 from kernelwright.source.kernels import DECORATORS, host_code, jit_functions
 from kernelwright.worker.rules.constexprs import constexpr_functions
 from kernelwright.worker.rules.decided import compared, computed, decided
-from kernelwright.worker.rules.foreign import annotated, used
+from kernelwright.worker.rules.foreign import annotated, decorated, used
 from kernelwright.worker.rules.guards import guards, handlers
 from kernelwright.worker.rules.inner import DESCRIBED, inner_names
 from kernelwright.worker.rules.scalars import scalars
@@ -48,6 +48,9 @@ SETTINGS = frozenset({"torch.manual_seed", "torch.random.manual_seed", "torch.cu
 
 WAITS = frozenset({"torch.cuda.synchronize", "torch.cuda.empty_cache"})
 """Functions that wait for the device or free unused memory. Results do not depend on them."""
+
+FLAGS = {"torch.backends.cuda.matmul.allow_tf32": "False", "torch.backends.cudnn.allow_tf32": "True"}
+"""Flags of the process that published host code passes to kernels, with their values in a new process."""
 
 PRINTS = frozenset({"triton.language.static_print"})
 
@@ -102,6 +105,17 @@ def _settled(tree: ast.Module) -> list[Edit]:
     outside = (node for top in host_code(tree) for node in ast.walk(top))
     inside = (node for function in jit_functions(tree) for node in ast.walk(function.node))
     return [*_calls_of(SETTINGS, tree.body, tree), *_calls_of(WAITS, outside, tree), *_calls_of(PRINTS, inside, tree)]
+
+
+def _flags(tree: ast.Module) -> list[Edit]:
+    """Replace FLAGS by their values: a call may not depend on what another part of the program sets."""
+    paths = imported_paths(tree)
+    return [
+        Edit(node, node, FLAGS[path])
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+        and (path := dotted(node, paths) or "") in FLAGS
+    ]  # fmt: skip
 
 
 def _calls_of(names: Set[str], nodes: Iterable[ast.AST], tree: ast.Module) -> Iterator[Edit]:
@@ -276,5 +290,5 @@ def _decorated(tree: ast.Module) -> list[Edit]:
 
 STEPS: tuple[Callable[[ast.Module], list[Edit]], ...] = (
     other_modules, other_names, inner_names, scalars, constexpr_functions, decided, computed, compared, _spoken,
-    _settled, guards, handlers, _traced, _bared, _decorated, used, annotated, _unreached, _raises,
+    _settled, _flags, guards, handlers, _traced, _bared, _decorated, used, decorated, annotated, _unreached, _raises,
 )  # fmt: skip
