@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kernelwright.source.merge import merged
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 KERNEL = """import torch
 import triton
@@ -47,13 +55,13 @@ def scaled(x):
 
 
 @triton.jit
-def kernel(x):
+def half(x):
     return 0.5 * x
 
 
 @triton.jit
 def gelu(x):
-    return kernel(x) * (1 + tl.erf(scaled(x)))
+    return half(x) * (1 + tl.erf(scaled(x)))
 """
 
 
@@ -78,23 +86,24 @@ def edited(file: Path, old: str, new: str) -> Path:
     return file
 
 
-def test_definitions_follow_the_imports_each_behind_what_it_needs(file: Path) -> None:
+def test_definitions_follow_the_imports_in_the_order_of_their_modules(file: Path) -> None:
     found = merged(file)
     places = [found.text.index(one) for one in (
-        "import numpy as np", "from triton import cdiv", "# from gelu.py", "def kernel_gelu(x)", "def scaled(x)",
-        "def gelu(x)", "BASE = 64", "COLUMNS = 2 * BASE", "def programs(n, width)", "def kernel(x_ptr",
+        "import numpy as np", "from triton import cdiv", "def scaled(x)", "def half(x)", "def gelu(x)",
+        "COLUMNS = WIDTH", "def kernel(x_ptr",
     )]  # fmt: skip
     assert places == sorted(places)
-    assert "kernel_gelu(x) * (1 + tl.erf(scaled(x)))" in found.text, "a name that clashes has the module's at its end"
+    assert found.text.index("BASE = 64") < found.text.index("WIDTH = 2 * BASE") < found.text.index("COLUMNS = WIDTH")
     assert "kernel[((programs)(x.numel(), COLUMNS),)](" in found.text
-    for left in ("pack.act", "..tables", "import shapes", "unread", "print", "ROOT = ", "import math"):
+    for left in ("import gelu\n", "..tables", "import shapes", "print", "ROOT = ", "import math"):
         assert left not in found.text
-    assert found.names == {
-        "gelu.py": ["gelu", "kernel_gelu", "scaled"], "tables.py": ["COLUMNS", "BASE"], "shapes.py": ["programs"]
+    assert "from pack.act import unread\n" in found.text, "the judge leaves out what is not read"
+    assert {name: {*names} for name, names in found.names.items()} == {
+        "../act/gelu.py": {"gelu", "half", "scaled"}, "../tables.py": {"WIDTH", "BASE"}, "shapes.py": {"programs"}
     }  # fmt: skip
 
 
-def test_lines_behind_the_copies_are_moved_as_is_said(file: Path) -> None:
+def test_lines_after_the_copies_are_moved_as_is_said(file: Path) -> None:
     found = merged(file)
     before, after = KERNEL.splitlines(), found.text.splitlines()
     assert found.line == before.index("import numpy as np") + 1
@@ -113,58 +122,15 @@ def test_a_file_without_a_package_is_unchanged(tmp_path: Path) -> None:
     assert merged(file).names == {}
 
 
-def test_text_that_is_no_python_is_unchanged(file: Path) -> None:
+def test_text_that_is_not_python_is_unchanged(file: Path) -> None:
     assert merged(edited(file, "def kernel(", "def (")).text == file.read_text()
-    edited(file, "def (", "def kernel(")
+
+
+def test_a_neighbour_that_is_not_python_stays_an_import_alone(file: Path) -> None:
     (file.parents[1] / "tables.py").write_text("def (")
-    assert merged(file).text == file.read_text()
-
-
-def test_what_is_not_found_stays_an_import_beside_what_is(file: Path) -> None:
-    edited(file, "import gelu, unread", "import gelu, missing")
-    found = merged(edited(file, "    return y", "    return missing(y)")).text
-    assert "from pack.act import missing\n" in found
-    assert "def gelu(x)" in found
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("import math\n", "from .nowhere import tl as other\n"),
-        ("import triton.language as tl\n", "import math as tl\n"),
-        ("    return 0.5 * x", "    return other(x)\n\n\nfrom .nowhere import other"),
-    ],
-)
-def test_a_definition_whose_own_needs_cannot_be_copied_is_not(old: str, new: str, file: Path) -> None:
-    edited(file.parents[1] / "act/gelu.py", old, new)
-    found = merged(file)
-    is_copied = old.startswith("import math\n")
-    assert ("def gelu(x)" in found.text) is is_copied
-    assert ("from pack.act import gelu" in found.text) is not is_copied
-    assert "COLUMNS = 2 * BASE" in found.text
-    assert "def scaled" not in found.text or is_copied, "nothing is left of it"
-
-
-def test_a_local_variable_is_not_the_modules_name(file: Path) -> None:
-    (file.parents[1] / "tables.py").write_text(
-        "BASE = 64\nmake = lambda BASE: BASE\n\n\ndef width(BASE=BASE):\n    x = [BASE for BASE in (BASE,)]\n"
-        "    return x[0]\n\n\nWIDTH = width() * make(2)\n"
-    )
-    edited(file, "import numpy as np", "import numpy as np\n\nBASE = 1")
     text = merged(file).text
-    assert "BASE_tables = 64" in text
-    assert "make = lambda BASE: BASE" in text
-    assert "def width(BASE=BASE_tables):\n    x = [BASE for BASE in (BASE,)]" in text
-    namespace: dict[str, object] = {}
-    start = text.index("# from tables.py")
-    exec(text[start : text.index("COLUMNS")] + "found = width() * make(2)", namespace)
-    assert namespace["found"] == 128
-
-
-def test_a_module_that_is_used_as_a_whole_stays_an_import(file: Path) -> None:
-    found = merged(edited(file, "    return y", "    return shapes or y")).text
-    assert "from . import shapes" in found
-    assert "shapes.programs(x.numel()" in found
+    assert "from ..tables import WIDTH as COLUMNS" in text
+    assert "def gelu(x)" in text
 
 
 def test_what_only_decorates_kernels_stays_an_import(file: Path) -> None:
@@ -177,17 +143,72 @@ def test_what_only_decorates_kernels_stays_an_import(file: Path) -> None:
     assert "def cached(" in merged(edited(file, "    return y", "    return cached(y)")).text
 
 
-def test_a_definition_that_names_itself_is_copied_once(file: Path) -> None:
-    (file.parent / "shapes.py").write_text(
-        "def programs(n, width):\n    return 1 + programs(n - width, width) if n > 0 else 0\n"
-    )
-    assert merged(file).text.count("def programs(") == 1
+def test_decorators_of_copied_kernels_stay_imports(file: Path) -> None:
+    (file.parents[1] / "cache.py").write_text("def cached(function):\n    return function\n")
+    edited(file.parents[1] / "act/gelu.py", "ROOT = ", "from pack.cache import cached\nROOT = ")
+    edited(file.parents[1] / "act/gelu.py", "@triton.jit\ndef gelu", "@cached\n@triton.jit\ndef gelu")
+    found = merged(file).text
+    assert "from pack.cache import cached\n" in found
+    assert "@cached\n@triton.jit\ndef gelu(x)" in found
 
 
-def test_a_file_beside_a_script_is_found(tmp_path: Path) -> None:
+PACKAGES = tomllib.loads((Path(__file__).parent / "packages.toml").read_text())
+
+
+def packaged(folder: Path, package: dict[str, Any]) -> Path:
+    (folder / "pack").mkdir()
+    for name, text in {"__init__": "", **package["modules"], "main": package["main"]}.items():
+        (folder / f"pack/{name}.py").write_text(text + "\n")
+    return folder / "pack/main.py"
+
+
+def result(folder: Path, monkeypatch: pytest.MonkeyPatch) -> object:
+    """What the file computes in its package."""
+    monkeypatch.syspath_prepend(str(folder))
+    try:
+        return importlib.import_module("pack.main").result
+    finally:
+        for name in [one for one in sys.modules if one.partition(".")[0] == "pack"]:
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("package", PACKAGES["copied"], ids=lambda one: one["what"])
+def test_the_merged_text_does_the_same(
+    package: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = packaged(tmp_path, package)
+    text = merged(file).text
+    assert "from ." not in text
+    assert "pack" not in text
+    alone: dict[str, object] = {}
+    exec(text, alone)
+    assert alone["result"] == result(tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("package", PACKAGES["kept"], ids=lambda one: one["what"])
+def test_what_may_mean_something_else_stays_an_import(
+    package: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = packaged(tmp_path, package)
+    before = result(tmp_path, monkeypatch)
+    found = merged(file)
+    if package["what"] == "a name of two modules":  # the first of them is copied
+        assert "from .b import g" in found.text
+    else:
+        assert found.text == file.read_text()
+    file.write_text(found.text)
+    importlib.invalidate_caches()
+    for cached in tmp_path.glob("pack/__pycache__/*"):
+        cached.unlink()
+    assert result(tmp_path, monkeypatch) == before
+
+
+def test_a_file_beside_a_script_is_found_and_beside_a_module_is_not(tmp_path: Path) -> None:
     (tmp_path / "helpers.py").write_text("def twice(x):\n    return 2 * x\n")
     (tmp_path / "script.py").write_text("from helpers import twice\nimport helpers as h\n\ny = twice(1) + h.twice(2)\n")
     text = merged(tmp_path / "script.py").text
     assert text.count("def twice(x)") == 1
     assert "y = twice(1) + (twice)(2)" in text
     assert "import" not in text
+    (tmp_path / "__init__.py").write_text("")
+    assert merged(tmp_path / "script.py").names == {}, "in a package, helpers is another package"

@@ -1,7 +1,7 @@
 """Replacements for Inductor's helper functions, and for two of libdevice's, by their names in generated code.
 
-A helper that is missing here ends a conversion with its name. Only `product` uses a reduction by a function, which
-Triton's interpreter computes element by element.
+A helper that is missing here ends a conversion with its name; other functions of libdevice stay calls. Only `product`
+uses a reduction by a function, which Triton's interpreter computes element by element.
 """
 
 from __future__ import annotations

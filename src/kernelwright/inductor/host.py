@@ -46,7 +46,7 @@ class Host:
         self.returns = returns
         self.lines: list[str] = []
         self.elements = {name: product(sides) for name, sides in dimensions.items()}
-        """Number of elements of each tensor, by generated name."""
+        """Number of elements of each tensor, by generated name; of a tensor of parts, those of one part."""
         self.elements |= {name: self._product(shape) for name, shape in module.shapes.items()}
         self.reached: list[Reach] = []
         """Offsets that kernels with 32-bit offsets need to reach."""
@@ -125,7 +125,7 @@ class Host:
         """A tensor for the parts of a product's factor, and the lines that make it, see `parts`. tensor: the one that
         the factor begins with, see `tensor_of`."""
         name, elements = f"{tensor}_parts", self.elements_of(factor).text()
-        self.elements[name] = product([elements])  # a kernel's offsets begin at either part
+        self.elements[name] = self.elements_of(factor)  # a kernel's offsets begin at either part
         return ast.Name(name, ast.Load()), host_lines(tensor, name, elements, self.device)
 
     def _view(self, node: ast.expr) -> str | None:

@@ -229,7 +229,7 @@ class _Language(ast.NodeTransformer):
                 if helper in FUNCTIONS:
                     self.helpers.add(helper)
                     return ast.Name(own_name(helper), ast.Load())
-                if module == "triton_helpers":
+                if module != "libdevice":
                     raise NotConverted(f"it uses {helper}, for which there is no function here")
                 return ast.Attribute(ast.Name("libdevice", ast.Load()), function, ast.Load())
         self.generic_visit(node)

@@ -93,14 +93,15 @@ class _Parts(ast.NodeTransformer):
                 low = copy.deepcopy(node)
                 low.targets = [ast.Name("b_low", ast.Store())]
                 assert isinstance(low.value, ast.Call)
-                first = low.value.args[0]
-                while isinstance(first, ast.BinOp) and isinstance(first.left, ast.BinOp):
-                    first = first.left
-                if not (isinstance(first, ast.BinOp) and isinstance(first.op, ast.Add)):
-                    raise NotConverted(f"an address that does not begin with a tensor: {ast.unparse(address)[:120]}")
-                # Added to the pointer, which has 64 bits, and not to the offsets.
-                first.left = ast.BinOp(first.left, ast.Add(), ast.Name(ELEMENTS, ast.Load()))
-                return [node, low]
+                innermost = low.value.args[0]
+                while isinstance(innermost, ast.BinOp) and isinstance(innermost.left, ast.BinOp):
+                    innermost = innermost.left
+                match innermost:
+                    case ast.BinOp(left=ast.Name() as pointer, op=ast.Add()):
+                        # Added to the pointer, which has 64 bits, and not to the offsets.
+                        innermost.left = ast.BinOp(pointer, ast.Add(), ast.Name(ELEMENTS, ast.Load()))
+                        return [node, low]
+                raise NotConverted(f"an address that does not begin with a tensor: {ast.unparse(address)[:120]}")
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt | list[ast.stmt]:

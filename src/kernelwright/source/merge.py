@@ -1,9 +1,10 @@
 """Merges a published file with what it uses of its package, since a candidate is one file.
 
-From other modules of the package, and from files beside it, the functions, classes and constants that the file uses,
-directly or through others, are copied behind its imports. A name that would clash gets the module's name at its end. No
-other statement of these modules is copied, and nothing is run. What is not found, is imported inside another statement,
-or only decorates kernels stays an import, which the judge leaves out or names.
+From other modules of the package, and from files beside a script, the functions, classes and constants that the file
+uses, directly or through others, are copied behind its first imports: without comments, in the order of their modules,
+and under the names that they have there. What might mean something else in the merged text stays an import, which the
+judge names: a name that the file or another copy uses otherwise, one that is bound twice or changed, an import inside
+another statement, `import *` in the file. What only decorates kernels stays one, too; the judge leaves it out.
 """
 
 from __future__ import annotations
@@ -11,26 +12,32 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
+import os
+import symtable
 from collections import Counter
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import TypeVar
 
-from kernelwright.source.bindings import base_name, bindings, free_names, imported, parameters_of
+from kernelwright.source import parse as syntax
+from kernelwright.source.bindings import base_name, bindings, names_in
 from kernelwright.source.edits import Edit, edited, narrowed
 from kernelwright.source.kernels import jit_functions
-from kernelwright.source.package import Key, Module, NotFoundError, Package
+from kernelwright.source.package import Import, Key, Module, NotCopiedError, Package
 from kernelwright.textfile import read_text
 
-Definition = TypeVar("Definition", ast.FunctionDef, ast.ClassDef)
+BUILTINS = frozenset(dir(builtins))
+
+OF_THE_FILE = frozenset({"__doc__", "__file__", "__package__", "__path__", "globals"})
+"""Names that mean something else in another file."""
 
 
 @dataclass(frozen=True)
 class Merged:
-    """text: the merged one. names: of what was copied, by the name of its file. line: behind this line of the file
-    `more` lines were added."""
+    """text: the merged one. names: of the copied definitions, by file. After `line` of the file, `more` lines were
+    added; both are 0 where nothing was copied."""
 
     text: str
     names: dict[str, list[str]] = field(default_factory=dict)
@@ -39,196 +46,265 @@ class Merged:
 
 
 def merged(file: Path) -> Merged:
-    """Raises `OSError` and `UnicodeDecodeError` for the file itself."""
+    """Raises `OSError` and `UnicodeDecodeError` for the file itself. One that is not Python is unchanged."""
     text = read_text(file)
-    with suppress(SyntaxError, ValueError, OSError, RecursionError):  # what is wrong is for the judge to say
-        package = Package()
-        return _merged(text, package.module(file), package)
-    return Merged(text)
+    try:
+        tree = syntax.parse(text)
+    except (SyntaxError, ValueError):
+        return Merged(text)
+    return _merged(text, Module(file, tree), Package())
 
 
 def _merged(text: str, main: Module, package: Package) -> Merged:
-    own = {name: found for name, path in main.imports.items() if (found := package.found(path, main.file)) is not None}
-    copies, edits = _Copies(package, main), list[Edit]()
-    for name in _above_kernels(main.tree) & own.keys():
-        del own[name]  # the judge leaves these decorators out
+    read = {one.id for one in ast.walk(main.tree) if isinstance(one, ast.Name)}
+    read -= main.changed | main.stated_global | _above_kernels(main.tree.body, main.tree)
+    own: dict[str, Key | Path] = {}
+    for name, imports in main.imports.items():
+        try:
+            found = package.found(imports[0], main.file)
+        except (NotCopiedError, RecursionError):
+            continue
+        if found is not None and len(imports) == 1 == len(main.bound[name]) and name in read:
+            own[name] = found
+    copies, edits = _Copies(main, package, own), list[Edit]()
     statements = [one for one in main.tree.body if not isinstance(one, ast.Import | ast.ImportFrom)]
-    read = {name for one in statements for name in free_names(one)}
-    for name, found in [*own.items()]:
-        attempt = replace(copies, named={**copies.named}, made={**copies.made}, outside={**copies.outside})
+    copied = set[str]()
+    for name, found in own.items():
+        attempt = copies.attempt()
         try:
             if isinstance(found, Path):
-                edits += _attributes(statements, name, found, attempt)
-            elif name in read:
-                attempt.add(found, name)
-        except NotFoundError:
-            del own[name]
-        else:
-            copies = attempt
-    if not own:
+                uses = [use for one in statements for use in attempt.attributes(one, name, found)]
+                edits += [Edit(node, node, key.name) for node, key in uses]
+            else:
+                attempt.need(found)
+                attempt.alias(main, name, found)
+            attempt.lines()
+        except (NotCopiedError, RecursionError):  # the latter of modules that import each other
+            continue
+        copies = attempt
+        copied.add(name)
+    if not copies.made:
         return Merged(text)
-    edits += _imports(main, own)
-    anchor = _last_import(main)
-    lines = copies.lines()
-    own_text = next((one.text for one in edits if one.first is anchor), ast.unparse(anchor))
-    edits = [*(one for one in edits if one.first is not anchor), Edit(anchor, anchor, "\n".join([own_text, *lines]))]
-    whole = edited(text, edits)
-    more = whole.count("\n") - text.count("\n")
-    return Merged(whole, copies.by_file(), anchor.end_lineno or anchor.lineno, more)
+    edits += _without(main, copied)
+    lines, line = copies.lines(), copies.line
+    every = [one for one in main.tree.body if isinstance(one, ast.Import | ast.ImportFrom)]
+    taken = Counter(number for one in main.tree.body for number in range(one.lineno, (one.end_lineno or 0) + 1))
+    if any(taken[one.lineno] > 1 or taken[one.end_lineno or 0] > 1 for one in every):
+        return Merged(text)  # an import that shares its line cannot be left out by lines
+    parts = edited(text, edits).splitlines()
+    found_names: dict[str, list[str]] = {}
+    for name, key in copies.names.items():
+        if name == key.name:
+            found_names.setdefault(os.path.relpath(key.file, main.file.parent), []).append(name)
+    return Merged("\n".join([*parts[:line], *lines, *parts[line:]]) + "\n", found_names, line, len(lines))
 
 
-def _above_kernels(tree: ast.Module) -> set[str]:
-    """Names that decorate kernels and are used for nothing else."""
-    every = Counter(one.id for one in ast.walk(tree) if isinstance(one, ast.Name))
-    above = Counter(base_name(one.node) for function in jit_functions(tree) for one in function.decorators)
+def _above_kernels(statements: Iterable[ast.stmt], tree: ast.Module) -> set[str]:
+    """Names that decorate kernels among these statements and are used for nothing else there."""
+    every = Counter(one.id for part in statements for one in ast.walk(part) if isinstance(one, ast.Name))
+    decorators = [one for function in jit_functions(tree) for one in function.decorators if not one.is_jit]
+    above = Counter(base_name(one.node) for one in decorators)
     return {name for name, count in above.items() if name is not None and count == every[name]}
 
 
-def _attributes(statements: list[ast.stmt], name: str, file: Path, copies: _Copies) -> list[Edit]:
-    """Names in place of the attributes of a module that the file imports as `name`."""
-    nodes = [node for one in statements for node in ast.walk(one)]
-    found = [one for one in nodes if isinstance(one, ast.Attribute) and ast.unparse(one.value) == name]
-    if len(found) < sum(isinstance(one, ast.Name) and one.id == name for one in nodes):
-        raise NotFoundError(f"{name} is used as a whole")
-    return [Edit(one, one, copies.add(copies.package.definition(file, one.attr))) for one in found]
-
-
-def _imports(main: Module, own: Collection[str]) -> list[Edit]:
-    """The imports of what is copied, or not read, without it."""
+def _without(main: Module, copied: set[str]) -> list[Edit]:
+    """Edits that remove what was copied from the file's imports."""
     edits = []
     for node in main.tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            kept = [one.alias for one in imported(node) if one.name not in own]
+            kept = [one for one in node.names if (one.asname or one.name.partition(".")[0]) not in copied]
             if len(kept) < len(node.names):
                 edits.append(Edit(node, node, narrowed(node, kept) if kept else ""))
     return edits
 
 
-def _last_import(main: Module) -> ast.stmt:
-    """The last import before the first definition, or else the first one."""
-    first = next((one.lineno for one in main.tree.body if isinstance(one, ast.FunctionDef | ast.ClassDef)), None)
-    every = [one for one in main.tree.body if isinstance(one, ast.Import | ast.ImportFrom)]
-    return [one for one in every if first is None or one.lineno < first or one is every[0]][-1]
-
-
 @dataclass
 class _Copies:
-    """main: the file. named: names in the merged text, by definition. made: the copied statements by the
-    original's id, each behind what it needs. outside: full names of what they import from other packages, by name."""
+    """What is copied so far. own: what the file's imports mean. names: definitions by their names in the merged text.
+    made: the copied statements by file and line. before: by file, the files whose definitions it needs. aliases: by
+    file, further names of definitions. outside: imports of other packages, by the names that they bind."""
 
-    package: Package
     main: Module
-    named: dict[Key, str] = field(default_factory=dict)
-    made: dict[int, tuple[Path, ast.stmt]] = field(default_factory=dict)
-    outside: dict[str, str] = field(default_factory=dict)
+    package: Package
+    own: Mapping[str, Key | Path]
+    names: dict[str, Key] = field(default_factory=dict)
+    made: dict[tuple[Path, int], ast.stmt] = field(default_factory=dict)
+    before: dict[Path, set[Path]] = field(default_factory=dict)
+    aliases: dict[tuple[Path, str], str] = field(default_factory=dict)
+    outside: dict[str, list[str]] = field(default_factory=dict)
 
-    def add(self, key: Key, wanted: str | None = None) -> str:
-        """The name of a definition in the merged text, where it is copied together with what it needs. wanted: the name
-        that the file imports it as. Raises `NotFoundError`."""
-        file, name = key
-        if key not in self.named:
-            taken = {*self.main.bound, *dir(builtins), *self.named.values(), *self.outside}
-            free = wanted or (name if name not in taken else f"{name}_{file.stem}")
-            if wanted is None and free in taken:
-                raise NotFoundError(f"{name} of {file} clashes")
-            self.named[key] = free
-            for statement in self.package.module(file).bound[name]:
-                self._copy(file, statement, name)
-        if wanted not in (None, self.named[key]):
-            raise NotFoundError(f"{wanted} is a second name of {self.named[key]}")
-        return self.named[key]
+    def attempt(self) -> _Copies:
+        before = {file: {*files} for file, files in self.before.items()}
+        return replace(self, names={**self.names}, made={**self.made}, before=before,
+                       aliases={**self.aliases}, outside={**self.outside})  # fmt: skip
 
-    def _copy(self, file: Path, statement: ast.stmt, name: str) -> None:
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            raise NotFoundError(f"{name} of {file} comes from elsewhere")
-        if id(statement) in self.made:
-            return
-        self.made[id(statement)] = file, statement
-        for other in sorted({one.name for one in bindings(statement)} - {name}):
-            self.add((file, other))
-        made = _Renamed(self, self.package.module(file)).visit(copy.deepcopy(statement))
-        del self.made[id(statement)]
-        self.made[id(statement)] = file, made
+    def need(self, key: Key) -> None:
+        """Copy a definition and what it needs. Raises `NotCopiedError`."""
+        module = self.package.module(key.file)
+        if key.file == self.main.file or key.name in module.changed:
+            raise NotCopiedError(f"{key.name} of {key.file} is changed, or the file's own")
+        self._claim(key.name, key)
+        for statement in module.bound.get(key.name, []):
+            if (key.file, statement.lineno) not in self.made:
+                self._copy(statement, module)
 
-    def name_of(self, name: str, module: Module) -> str:
-        """The merged text's name for one that a copied statement of a module reads."""
-        if name not in module.bound:
-            return name
-        key = self.package.definition(module.file, name)
-        path = module.imports.get(name, "")
-        if key != (module.file, name) or not path:
-            return self.add(key)
-        known = self.main.imports.get(name, "") if name in self.main.bound else self.outside.setdefault(name, path)
-        if path.startswith(".") or name in self.named.values() or known != path:
-            raise NotFoundError(f"{path} is not found, or {name} has two meanings")
-        return name
+    def _copy(self, statement: ast.stmt, module: Module) -> None:
+        if not isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign | ast.If | ast.Try):
+            raise NotCopiedError(f"line {statement.lineno} of {module.file} is no definition")
+        self.made[module.file, statement.lineno] = made = _bare(statement, module)
+        self.before.setdefault(module.file, set())
+        for name in {binding.name for binding in bindings(statement)}:
+            self.need(Key(module.file, name))
+        self._refuse(made, module)
+        above = _above_kernels([made], module.tree) & module.imports.keys()
+        for name in sorted(_needs(made)):
+            if name in above:
+                self._add_outside(name, module)
+            else:
+                self._resolve(name, made, module)
+
+    def alias(self, module: Module, name: str, key: Key) -> None:
+        """Another name of a definition in a module."""
+        if module.file != self.main.file:
+            self._claim(name, key)
+        if name != key.name:
+            self.aliases[module.file, name] = key.name
+
+    def attributes(self, statement: ast.stmt, name: str, file: Path) -> list[tuple[ast.Attribute, Key]]:
+        """The attributes of a module that a statement reads by `name`, with their definitions, which are copied. Raises
+        `NotCopiedError` where the module is used otherwise."""
+        found = [one for one in ast.walk(statement) if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Load)
+                 and isinstance(one.value, ast.Name) and one.value.id == name]  # fmt: skip
+        local = _local(statement)
+        if any(isinstance(one, ast.JoinedStr) and name in names_in(one) for one in ast.walk(statement)):
+            raise NotCopiedError(f"{name} is used in an f-string, which may show its text")
+        if name in local or len(found) < sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(statement)):
+            raise NotCopiedError(f"{name} is not only read by attributes")
+        uses = []
+        for node in found:
+            key = self.package.defined(file, node.attr)
+            if not isinstance(key, Key) or key.name in local:
+                raise NotCopiedError(f"{name}.{node.attr} is not defined, or hidden by a local variable")
+            self.need(key)
+            uses.append((node, key))
+        return uses
 
     def lines(self) -> list[str]:
-        """The copies with the imports that they need."""
-        found: list[str] = []
-        for name, path in self.outside.items():
-            above, _, last = path.rpartition(".")
-            found.append(
-                (f"from {above} import {last}" if above else f"import {path}") + f" as {name}" * (name != last)
-            )
-        before: Path | None = None
-        for file, statement in self.made.values():
-            found += [f"\n# from {file.name}"] * (file != before) + [ast.unparse(statement), ""]
-            before = file
-        return found
+        """The copies with the imports that they need. Raises `NotCopiedError` where files need each other."""
+        try:
+            order = [*TopologicalSorter(self.before).static_order()]
+        except CycleError as error:
+            raise NotCopiedError("files need each other") from error
+        found = [text for texts in self.outside.values() for text in texts]
+        for file in order:
+            found += ["", f"# from {os.path.relpath(file, self.main.file.parent)}"]
+            found += [f"{name} = {other}" for (place, name), other in self.aliases.items() if place == file]
+            for _, statement in sorted((at, one) for (place, at), one in self.made.items() if place == file):
+                found += ["", *ast.unparse(statement).splitlines()]
+        found += [f"{name} = {other}" for (place, name), other in self.aliases.items() if place == self.main.file]
+        return [*found, ""]
 
-    def by_file(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for (file, _), name in self.named.items():
-            found.setdefault(file.name, []).append(name)
-        return found
+    @property
+    def line(self) -> int:
+        """The last line of the imports at the head of the file; without any, of its first import."""
+        head = []
+        for one in self.main.tree.body:
+            if isinstance(one, ast.Import | ast.ImportFrom):
+                head.append(one)
+            elif not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)):
+                break
+        every = head[-1:] or [one for one in self.main.tree.body if isinstance(one, ast.Import | ast.ImportFrom)][:1]
+        return every[0].end_lineno or every[0].lineno
+
+    def _claim(self, name: str, key: Key) -> None:
+        """Raises `NotCopiedError` where the merged text has the name for something else."""
+        is_known = self.names.get(name, key) == key and name not in self.outside and name not in BUILTINS
+        if not is_known or (name in self._names_of_file and self.own.get(name) != key):
+            raise NotCopiedError(f"{name} means something else in the file or in another copy")
+        self.names[name] = key
+
+    @cached_property
+    def _names_of_file(self) -> set[str]:
+        """Names of its module that the file binds or reads."""
+        read = {name for one in self.main.tree.body for name in _needs(one)}
+        return {*self.main.bound, *self.main.stated_global, *read}
+
+    def _resolve(self, name: str, statement: ast.stmt, module: Module) -> None:
+        """Copy what a name means that a statement of a module reads."""
+        found = self.package.defined(module.file, name)
+        if found is None:
+            if name not in BUILTINS or name in {*self.main.bound, *self.names, *self.outside}:
+                raise NotCopiedError(f"{name} is not known in {module.file}")
+        elif isinstance(found, Path):
+            for node, key in self.attributes(statement, name, found):
+                node.__class__, node.__dict__ = ast.Name, {**vars(ast.Name(key.name, ast.Load()))}  # type: ignore[assignment]
+                self.before[module.file].add(key.file)
+        elif found.file != module.file:
+            self.before[module.file].add(found.file)
+            self.need(found)
+            self.alias(module, name, found)
+        elif name in module.imports:
+            self._add_outside(name, module)
+        else:
+            self.need(found)
+
+    def _add_outside(self, name: str, module: Module) -> None:
+        texts = [ast.unparse(one.statement) for one in module.imports[name]]
+        if len(texts) < len(module.bound[name]) or name in self.names or name in BUILTINS:
+            raise NotCopiedError(f"{name} is not only an import, or has a second meaning")
+        if name in self.main.bound:
+            here = self.main.imports.get(name, [])
+            if len(here) < len(self.main.bound[name]) or {ast.unparse(one.statement) for one in here} != {*texts}:
+                raise NotCopiedError(f"{name} means something else in the file")
+            head = [one for one in self.main.bound[name] if (one.end_lineno or 0) <= self.line]
+            texts = texts if len(head) < len(here) else []
+        elif name in self._names_of_file:
+            raise NotCopiedError(f"{name} is not known in the file")
+        if self.outside.setdefault(name, texts) != texts:
+            raise NotCopiedError(f"{name} means something else in another copy")
+
+    def _refuse(self, statement: ast.stmt, module: Module) -> None:
+        """Raises `NotCopiedError` for what means something else in another file."""
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Global) or (isinstance(node, ast.Name) and node.id in OF_THE_FILE):
+                raise NotCopiedError(f"{module.file} uses {ast.unparse(node)}")
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                level = node.level if isinstance(node, ast.ImportFrom) else 0
+                path = "." * level + (node.module or "") if isinstance(node, ast.ImportFrom) else node.names[0].name
+                if level or self.package.found(Import(path, None, node), module.file) is not None:
+                    raise NotCopiedError(f"{module.file} imports {path} inside another statement")
 
 
-class _Renamed(ast.NodeTransformer):
-    """Puts the merged text's names into a statement of a module."""
+def _bare(statement: ast.stmt, module: Module) -> ast.stmt:
+    """A copy without annotations, except those of kernels and classes. Raises `NotCopiedError` for a class whose
+    annotations are not evaluated."""
+    made = copy.deepcopy(statement)
+    is_kernel = any(one.node is statement for one in jit_functions(module.tree))
+    late = any(one.module == "__future__" for one in module.imports.get("annotations", []))
+    if isinstance(made, ast.ClassDef) and late:
+        raise NotCopiedError(f"{made.name} of {module.file} may have annotations that are not evaluated")
+    if isinstance(made, ast.FunctionDef) and not is_kernel:
+        for node in ast.walk(made):
+            if isinstance(node, ast.arg):
+                node.annotation = None
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                node.returns = None
+    return made
 
-    def __init__(self, copies: _Copies, module: Module) -> None:
-        self.copies, self.module = copies, module
-        self.local: list[set[str]] = []
 
-    def _is_local(self, name: str) -> bool:
-        return any(name in one for one in self.local)
+def _needs(statement: ast.stmt) -> set[str]:
+    """The names of its module that a statement reads, those that a class binds and reads too."""
+    top = symtable.symtable(ast.unparse(statement), "<statement>", "exec")
+    found, tables = set[str](), [top]
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        found |= {one.get_name() for one in table.get_symbols() if one.is_referenced()
+                  and (table.get_type() in ("module", "class") or one.is_global())}  # fmt: skip
+    return found - {binding.name for binding in bindings(statement)} - {"__class__"}
 
-    def _name(self, name: str) -> str:
-        return name if self._is_local(name) else self.copies.name_of(name, self.module)
 
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        node.id = self._name(node.id)
-        return node
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        if isinstance(node.value, ast.Name) and not self._is_local(node.value.id):
-            path = self.module.imports.get(node.value.id, "")
-            file = self.copies.package.found(path, self.module.file) if path else None
-            if isinstance(file, Path):
-                return ast.Name(self.copies.add(self.copies.package.definition(file, node.attr)), node.ctx)
-        self.generic_visit(node)
-        return node
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        stars = [one for one in (node.args.vararg, node.args.kwarg) if one is not None]
-        return self._scope(node, {one.arg for one in (*parameters_of(node.args), *stars)})
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
-        return self._scope(node, set())
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
-        self.local.append({one.arg for one in parameters_of(node.args)})
-        self.generic_visit(node)
-        self.local.pop()
-        return node
-
-    def _scope(self, node: Definition, local: set[str]) -> Definition:
-        """Its head belongs to the scope outside, its body has local names."""
-        body, node.body = node.body, []
-        self.generic_visit(node)
-        node.name = self._name(node.name)
-        self.local.append(local | {one.name for part in body for one in bindings(part)})
-        node.body = [self.visit(one) for one in body]
-        self.local.pop()
-        return node
+def _local(statement: ast.stmt) -> set[str]:
+    """Names that something in a statement binds."""
+    names = {one.id for one in ast.walk(statement) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}
+    return names | {one.arg for one in ast.walk(statement) if isinstance(one, ast.arg)}

@@ -8,87 +8,152 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import bindings, imported
+from kernelwright.source.bindings import base_name, bindings
 from kernelwright.textfile import read_text
 
 NEVER = frozenset({*sys.stdlib_module_names, "torch", "triton", "numpy"})
 
-Key = tuple[Path, str]
-"""A definition: the file and the name that it has there."""
+
+class NotCopiedError(Exception):
+    """Something that cannot be copied so that it means the same. The text of the error says what."""
 
 
-class NotFoundError(LookupError):
-    """What was asked for is no definition of the package. The text of the error names it."""
+@dataclass(frozen=True)
+class Key:
+    """A definition: the file and the name that it has there."""
+
+    file: Path
+    name: str
+
+
+@dataclass(frozen=True)
+class Import:
+    """A name that an import binds. module: its full name, with dots in front where it is relative. name: what is
+    imported from the module; None for the module itself. statement: an import of this name alone."""
+
+    module: str
+    name: str | None
+    statement: ast.Import | ast.ImportFrom
 
 
 @dataclass(frozen=True)
 class Module:
-    """The text of a file. bound: the statements that bind a name, by name. imports: the full names of what imports at
-    module level bind, see `bindings.imported`."""
+    """The text of a file."""
 
     file: Path
     tree: ast.Module
-    bound: dict[str, list[ast.stmt]]
-    imports: dict[str, str]
 
-    @property
-    def starred(self) -> Iterator[str]:
-        """The modules of which every name is imported."""
-        for node in self.tree.body:
-            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
-                yield "." * node.level + (node.module or "")
+    @cached_property
+    def bound(self) -> dict[str, list[ast.stmt]]:
+        """The statements that bind each name of the module."""
+        found: dict[str, list[ast.stmt]] = {}
+        for statement in self.tree.body:
+            for name in {binding.name for binding in bindings(statement)}:
+                found.setdefault(name, []).append(statement)
+        return found
+
+    @cached_property
+    def imports(self) -> dict[str, list[Import]]:
+        """The imports at module level, by the name that they bind; "*" stands for every name of a module."""
+        found: dict[str, list[Import]] = {}
+        for node in (one for one in self.tree.body if isinstance(one, ast.Import | ast.ImportFrom)):
+            for alias in node.names:
+                if isinstance(node, ast.Import):
+                    top = alias.name.partition(".")[0]
+                    one = Import(alias.name if alias.asname else top, None, ast.Import([alias]))
+                    found.setdefault(alias.asname or top, []).append(one)
+                else:
+                    module = "." * node.level + (node.module or "")
+                    one = Import(module, alias.name, ast.ImportFrom(node.module, [alias], node.level))
+                    found.setdefault(alias.asname or alias.name, []).append(one)
+        return found
+
+    @cached_property
+    def changed(self) -> set[str]:
+        """Names whose values change after their definition: something is written into them, or a method is called for
+        what it does, or a function that is called at module level states them as global."""
+        found = set[str]()
+        for node in ast.walk(self.tree):
+            match node:
+                case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
+                    found.add(base_name(node) or "")
+                case ast.Expr(value=ast.Call(func=ast.Attribute() as method)):
+                    found.add(base_name(method) or "")
+        acts = any(isinstance(one, ast.Expr) and isinstance(one.value, ast.Call) for one in self.tree.body)
+        return found | (self.stated_global if acts else set())
+
+    @cached_property
+    def stated_global(self) -> set[str]:
+        return {name for node in ast.walk(self.tree) if isinstance(node, ast.Global) for name in node.names}
 
 
 class Package:
-    """The modules that were read, by file."""
+    """Reads modules, each once."""
 
     def __init__(self) -> None:
         self._modules: dict[Path, Module] = {}
 
     def module(self, file: Path) -> Module:
-        """Raises OSError, and SyntaxError or ValueError for a text that is no Python."""
+        """Raises `NotCopiedError` for a file that cannot be read or is not Python."""
         if file not in self._modules:
-            tree, bound = syntax.parse(read_text(file)), dict[str, list[ast.stmt]]()
-            for statement in tree.body:
-                for binding in bindings(statement):
-                    bound.setdefault(binding.name, []).append(statement)
-            imports = {one.name: one.path for node in tree.body for one in imported(node) if one.name != "*"}
-            self._modules[file] = Module(file, tree, bound, imports)
+            try:
+                self._modules[file] = Module(file, syntax.parse(read_text(file)))
+            except (OSError, SyntaxError, ValueError) as error:
+                raise NotCopiedError(f"{file}: {error}") from error
         return self._modules[file]
 
-    def found(self, path: str, importer: Path) -> Key | Path | None:
-        """What a full name means in the importer's package: a definition, or the file of a module. None for other
-        packages, and for what is not found."""
-        above, _, name = path.rpartition(".")
-        file = file_of(above, importer) if above else None
-        module = above + name if above.endswith(".") else path
-        return (self._defined(file, name) if file is not None else None) or file_of(module, importer)
+    def found(self, one: Import, importer: Path) -> Key | Path | None:
+        """What is imported from the importer's package: a definition, or the file of a module. None for another
+        package, and for what is not found. Raises `NotCopiedError`."""
+        file = file_of(one.module, importer)
+        if one.name is None or file is None:
+            return file if one.name is None else _within(one.module, one.name, importer)
+        return self.defined(file, one.name) or _within(one.module, one.name, importer)
 
-    def definition(self, file: Path, name: str) -> Key:
-        """The definition of a module's name, behind imports too. Raises `NotFoundError`."""
-        key = self._defined(file, name)
-        if not isinstance(key, tuple):
-            raise NotFoundError(f"{file} does not define {name}")
-        return key
-
-    def _defined(self, file: Path, name: str) -> Key | Path | None:
+    def defined(self, file: Path, name: str, seen: frozenset[Path] = frozenset()) -> Key | Path | None:
+        """What a name means in a module: a definition, also behind imports, or the file of a module; None if the module
+        does not bind it."""
         module = self.module(file)
-        if name in module.imports and len(module.bound[name]) == 1:
-            return self.found(module.imports[name], file) or (file, name)
+        imports = module.imports.get(name, [])
+        if name in module.bound and self._starred(module, name, seen):
+            raise NotCopiedError(f"{file} has {name} from two modules")
+        if len(imports) == 1 == len(module.bound[name]):
+            return self.found(imports[0], file) or Key(file, name)
         if name in module.bound:
-            return file, name
-        sources = (source for one in module.starred if (source := file_of(one, file)) is not None)
-        return next((key for source in sources if (key := self._defined(source, name)) is not None), None)
+            return Key(file, name)
+        keys = self._starred(module, name, seen)
+        if len(keys) > 1:
+            raise NotCopiedError(f"{file} has {name} from two modules")
+        return next(iter(keys), None)
+
+    def _starred(self, module: Module, name: str, seen: frozenset[Path]) -> set[Key | Path]:
+        """What imports of every name of a module bind a name to."""
+        if "*" not in module.imports or name.startswith("_") or module.file in seen:
+            return set()
+        sources = [found for one in module.imports["*"] if (found := file_of(one.module, module.file)) is not None]
+        keys = {self._exported(one, name, seen | {module.file}) for one in sources}
+        return {one for one in keys if one is not None}
+
+    def _exported(self, file: Path, name: str, seen: frozenset[Path]) -> Key | Path | None:
+        """As `defined`, for an import of every name."""
+        stated = self.module(file).bound.get("__all__")
+        words = {one.value for part in stated or [] for one in ast.walk(part) if isinstance(one, ast.Constant)}
+        return self.defined(file, name, seen) if stated is None or name in words else None
+
+
+def _within(module: str, name: str, importer: Path) -> Path | None:
+    """The file of a module in another module, which is a package or a folder."""
+    return file_of(f"{module}{name}" if module.endswith(".") else f"{module}.{name}", importer)
 
 
 def file_of(module: str, importer: Path) -> Path | None:
-    """The file of a module; None if it is not in the importer's package or beside it. module: its full name, with dots
-    in front where it is relative."""
+    """The file of a module of the importer's package, or of a script beside a script; None for others, and for the
+    importer itself. module: its full name, with dots in front where it is relative."""
     path = module.lstrip(".")
     parts = path.split(".") if path else []
     folders = [importer.parent, *importer.parent.parents]
@@ -97,9 +162,14 @@ def file_of(module: str, importer: Path) -> Path | None:
     elif parts[0] in NEVER:
         return None
     else:
-        tops = (one for one in folders if one.name == parts[0] and not (one.parent / "__init__.py").is_file())
-        roots = [folders[0], *(one.parent for one in tops)]
-    places = [root.joinpath(*parts) for root in roots]
-    plain = [place.with_suffix(".py") for place in places if parts]
-    files = [*plain, *(place / "__init__.py" for place in places)]
+        roots = [one.parent for one in folders if one.name == parts[0] and not _is_package(one.parent)]
+        roots += [folders[0]] if not _is_package(folders[0]) else []
+    places = [root.joinpath(*parts) if parts else root for root in roots]
+    files = [
+        file for place in places for file in (place / "__init__.py", *([place.with_suffix(".py")] if parts else []))
+    ]
     return next((file for file in files if file.is_file() and file != importer), None)
+
+
+def _is_package(folder: Path) -> bool:
+    return (folder / "__init__.py").is_file()
