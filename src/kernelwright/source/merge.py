@@ -16,6 +16,7 @@ import os
 import symtable
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -29,6 +30,9 @@ from kernelwright.source.package import Import, Key, Module, NotCopiedError, Pac
 from kernelwright.textfile import read_text
 
 BUILTINS = frozenset(dir(builtins))
+
+Place = tuple[Path, int, int]
+"""Of a statement: its file, line and column."""
 
 OF_THE_FILE = frozenset({"__doc__", "__file__", "__package__", "__path__", "globals"})
 """Names that mean something else in another file."""
@@ -56,25 +60,18 @@ def merged(file: Path) -> Merged:
 
 
 def _merged(text: str, main: Module, package: Package) -> Merged:
-    read = {one.id for one in ast.walk(main.tree) if isinstance(one, ast.Name)}
-    read -= main.changed | main.stated_global | _above_kernels(main.tree.body, main.tree)
-    own: dict[str, Key | Path] = {}
-    for name, imports in main.imports.items():
-        try:
-            found = package.found(imports[0], main.file)
-        except (NotCopiedError, RecursionError):
-            continue
-        if found is not None and len(imports) == 1 == len(main.bound[name]) and name in read:
-            own[name] = found
+    own = _own(main, package)
+    read = names_in(main.tree) - _above_kernels(main.tree.body, main.tree)
     copies, edits = _Copies(main, package, own), list[Edit]()
     statements = [one for one in main.tree.body if not isinstance(one, ast.Import | ast.ImportFrom)]
     copied = set[str]()
     for name, found in own.items():
-        attempt = copies.attempt()
+        attempt, uses = copies.attempt(), list[tuple[ast.Attribute, Key]]()
         try:
+            if name not in read:
+                continue
             if isinstance(found, Path):
                 uses = [use for one in statements for use in attempt.attributes(one, name, found)]
-                edits += [Edit(node, node, key.name) for node, key in uses]
             else:
                 attempt.need(found)
                 attempt.alias(main, name, found)
@@ -83,9 +80,10 @@ def _merged(text: str, main: Module, package: Package) -> Merged:
             continue
         copies = attempt
         copied.add(name)
+        edits += [Edit(node, node, key.name) for node, key in uses]
     if not copies.made:
         return Merged(text)
-    edits += _without(main, copied)
+    edits += _without(main, copied | copies.names.keys())
     lines, line = copies.lines(), copies.line
     every = [one for one in main.tree.body if isinstance(one, ast.Import | ast.ImportFrom)]
     taken = Counter(number for one in main.tree.body for number in range(one.lineno, (one.end_lineno or 0) + 1))
@@ -97,6 +95,18 @@ def _merged(text: str, main: Module, package: Package) -> Merged:
         if name == key.name:
             found_names.setdefault(os.path.relpath(key.file, main.file.parent), []).append(name)
     return Merged("\n".join([*parts[:line], *lines, *parts[line:]]) + "\n", found_names, line, len(lines))
+
+
+def _own(main: Module, package: Package) -> dict[str, Key | Path]:
+    """What the file's imports mean in its package; without names that are bound again or changed."""
+    found: dict[str, Key | Path] = {}
+    for name in main.imports.keys() - main.changed - main.stated_global:
+        imports = main.imports[name]
+        with suppress(NotCopiedError, RecursionError):
+            one = package.found(imports[0], main.file)
+            if one is not None and len(imports) == 1 == len(main.bound[name]):
+                found[name] = one
+    return {name: found[name] for name in main.imports if name in found}
 
 
 def _above_kernels(statements: Iterable[ast.stmt], tree: ast.Module) -> set[str]:
@@ -121,14 +131,14 @@ def _without(main: Module, copied: set[str]) -> list[Edit]:
 @dataclass
 class _Copies:
     """What is copied so far. own: what the file's imports mean. names: definitions by their names in the merged text.
-    made: the copied statements by file and line. before: by file, the files whose definitions it needs. aliases: by
+    made: the copied statements by their places. before: by file, the files whose definitions it needs. aliases: by
     file, further names of definitions. outside: imports of other packages, by the names that they bind."""
 
     main: Module
     package: Package
     own: Mapping[str, Key | Path]
     names: dict[str, Key] = field(default_factory=dict)
-    made: dict[tuple[Path, int], ast.stmt] = field(default_factory=dict)
+    made: dict[Place, ast.stmt] = field(default_factory=dict)
     before: dict[Path, set[Path]] = field(default_factory=dict)
     aliases: dict[tuple[Path, str], str] = field(default_factory=dict)
     outside: dict[str, list[str]] = field(default_factory=dict)
@@ -145,13 +155,13 @@ class _Copies:
             raise NotCopiedError(f"{key.name} of {key.file} is changed, or the file's own")
         self._claim(key.name, key)
         for statement in module.bound.get(key.name, []):
-            if (key.file, statement.lineno) not in self.made:
+            if _place(module, statement) not in self.made:
                 self._copy(statement, module)
 
     def _copy(self, statement: ast.stmt, module: Module) -> None:
         if not isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign | ast.If | ast.Try):
             raise NotCopiedError(f"line {statement.lineno} of {module.file} is no definition")
-        self.made[module.file, statement.lineno] = made = _bare(statement, module)
+        self.made[_place(module, statement)] = made = _bare(statement, module)
         self.before.setdefault(module.file, set())
         for name in {binding.name for binding in bindings(statement)}:
             self.need(Key(module.file, name))
@@ -199,8 +209,8 @@ class _Copies:
         for file in order:
             found += ["", f"# from {os.path.relpath(file, self.main.file.parent)}"]
             found += [f"{name} = {other}" for (place, name), other in self.aliases.items() if place == file]
-            for _, statement in sorted((at, one) for (place, at), one in self.made.items() if place == file):
-                found += ["", *ast.unparse(statement).splitlines()]
+            for place in sorted(place for place in self.made if place[0] == file):
+                found += ["", *ast.unparse(self.made[place]).splitlines()]
         found += [f"{name} = {other}" for (place, name), other in self.aliases.items() if place == self.main.file]
         return [*found, ""]
 
@@ -236,9 +246,9 @@ class _Copies:
             if name not in BUILTINS or name in {*self.main.bound, *self.names, *self.outside}:
                 raise NotCopiedError(f"{name} is not known in {module.file}")
         elif isinstance(found, Path):
-            for node, key in self.attributes(statement, name, found):
-                node.__class__, node.__dict__ = ast.Name, {**vars(ast.Name(key.name, ast.Load()))}  # type: ignore[assignment]
-                self.before[module.file].add(key.file)
+            uses = self.attributes(statement, name, found)
+            self.before[module.file] |= {key.file for _, key in uses}
+            _Named({id(node): key.name for node, key in uses}).visit(statement)
         elif found.file != module.file:
             self.before[module.file].add(found.file)
             self.need(found)
@@ -273,6 +283,21 @@ class _Copies:
                 path = "." * level + (node.module or "") if isinstance(node, ast.ImportFrom) else node.names[0].name
                 if level or self.package.found(Import(path, None, node), module.file) is not None:
                     raise NotCopiedError(f"{module.file} imports {path} inside another statement")
+
+
+class _Named(ast.NodeTransformer):
+    """Puts names in the place of attributes. names: by the attribute's id."""
+
+    def __init__(self, names: Mapping[int, str]) -> None:
+        self.names = names
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        return ast.Name(self.names[id(node)], ast.Load()) if id(node) in self.names else node
+
+
+def _place(module: Module, statement: ast.stmt) -> Place:
+    return module.file, statement.lineno, statement.col_offset
 
 
 def _bare(statement: ast.stmt, module: Module) -> ast.stmt:
