@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -101,6 +103,23 @@ def test_definitions_follow_the_imports_in_the_order_of_their_modules(file: Path
     assert {name: {*names} for name, names in found.names.items()} == {
         "../act/gelu.py": {"gelu", "half", "scaled"}, "../tables.py": {"WIDTH", "BASE"}, "shapes.py": {"programs"}
     }  # fmt: skip
+
+
+def test_the_text_is_the_same_in_every_process(file: Path) -> None:
+    names, modules = "abcdefgh", [f"m{number}" for number in range(8)]
+    for module in modules:
+        (file.parents[1] / f"{module}.py").write_text("x = [1]\n".replace("x", f"x_{module}"))
+    imports = "".join(f"from .{module} import x_{module}\n" for module in modules)
+    values = ", ".join(f"x_{module}" for module in modules)
+    (file.parents[1] / "many.py").write_text(f"{imports}{', '.join(names)} = {values}\n")
+    file.write_text("from ..many import a\n\nprint(a)\n")
+    command = [sys.executable, "-c", f"from kernelwright.source.merge import *; print(merged(Path({str(file)!r})))"]
+    texts = [
+        subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True)
+        for seed in "1234"
+    ]
+    assert len({one.stdout for one in texts}) == 1
+    assert "x_m0, x_m1, x_m2, x_m3" in texts[0].stdout
 
 
 def test_lines_after_the_copies_are_moved_as_is_said(file: Path) -> None:

@@ -163,7 +163,7 @@ class _Copies:
             raise NotCopiedError(f"line {statement.lineno} of {module.file} is no definition")
         self.made[_place(module, statement)] = made = _bare(statement, module)
         self.before.setdefault(module.file, set())
-        for name in {binding.name for binding in bindings(statement)}:
+        for name in sorted({binding.name for binding in bindings(statement)}):
             self.need(Key(module.file, name))
         self._refuse(made, module)
         above = _above_kernels([made], module.tree) & module.imports.keys()
@@ -202,7 +202,7 @@ class _Copies:
     def lines(self) -> list[str]:
         """The copies with the imports that they need. Raises `NotCopiedError` where files need each other."""
         try:
-            order = [*TopologicalSorter(self.before).static_order()]
+            order = [*TopologicalSorter({one: sorted(self.before[one]) for one in sorted(self.before)}).static_order()]
         except CycleError as error:
             raise NotCopiedError("files need each other") from error
         found = [text for texts in self.outside.values() for text in texts]
