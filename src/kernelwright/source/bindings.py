@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import symtable
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 
@@ -153,15 +153,18 @@ def names_in(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
-def free_names(node: ast.stmt) -> set[str]:
-    """The names of the module that a statement reads: without local variables and arguments of its functions."""
-    top = symtable.symtable(ast.unparse(node), "<statement>", "exec")
-    found, tables = set[str](), [top]
+def free_names(node: ast.stmt, scopes: Collection[str] = ("module",)) -> set[str]:
+    """The names of the module that a statement reads: without local variables and arguments of its functions.
+
+    scopes: kinds of scopes, as symtable calls them, of which all names count that are read; with "class" those that a
+    class body binds, too.
+    """
+    found, tables = set[str](), [symtable.symtable(ast.unparse(node), "<statement>", "exec")]
     while tables:
         table = tables.pop()
         tables += table.get_children()
         found |= {one.get_name() for one in table.get_symbols()
-                  if one.is_referenced() and (table is top or one.is_global())}  # fmt: skip
+                  if one.is_referenced() and (table.get_type() in scopes or one.is_global())}  # fmt: skip
     return found
 
 

@@ -13,17 +13,15 @@ import ast
 import builtins
 import copy
 import os
-import symtable
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import base_name, bindings, names_in
+from kernelwright.source.bindings import base_name, bindings, free_names, names_in
 from kernelwright.source.edits import Edit, edited, narrowed
 from kernelwright.source.kernels import jit_functions
 from kernelwright.source.package import Import, Key, Module, NotCopiedError, Package
@@ -229,15 +227,9 @@ class _Copies:
     def _claim(self, name: str, key: Key) -> None:
         """Raises `NotCopiedError` where the merged text has the name for something else."""
         is_known = self.names.get(name, key) == key and name not in self.outside and name not in BUILTINS
-        if not is_known or (name in self._names_of_file and self.own.get(name) != key):
+        if not is_known or (name in self.main.known and self.own.get(name) != key):
             raise NotCopiedError(f"{name} means something else in the file or in another copy")
         self.names[name] = key
-
-    @cached_property
-    def _names_of_file(self) -> set[str]:
-        """Names of its module that the file binds or reads."""
-        read = {name for one in self.main.tree.body for name in _needs(one)}
-        return {*self.main.bound, *self.main.stated_global, *read}
 
     def _resolve(self, name: str, statement: ast.stmt, module: Module) -> None:
         """Copy what a name means that a statement of a module reads."""
@@ -268,7 +260,7 @@ class _Copies:
                 raise NotCopiedError(f"{name} means something else in the file")
             head = [one for one in self.main.bound[name] if (one.end_lineno or 0) <= self.line]
             texts = texts if len(head) < len(here) else []
-        elif name in self._names_of_file:
+        elif name in self.main.known:
             raise NotCopiedError(f"{name} is not known in the file")
         if self.outside.setdefault(name, texts) != texts:
             raise NotCopiedError(f"{name} means something else in another copy")
@@ -319,13 +311,7 @@ def _bare(statement: ast.stmt, module: Module) -> ast.stmt:
 
 def _needs(statement: ast.stmt) -> set[str]:
     """The names of its module that a statement reads, those that a class binds and reads too."""
-    top = symtable.symtable(ast.unparse(statement), "<statement>", "exec")
-    found, tables = set[str](), [top]
-    while tables:
-        table = tables.pop()
-        tables += table.get_children()
-        found |= {one.get_name() for one in table.get_symbols() if one.is_referenced()
-                  and (table.get_type() in ("module", "class") or one.is_global())}  # fmt: skip
+    found = free_names(statement, ("module", "class"))
     return found - {binding.name for binding in bindings(statement)} - {"__class__"}
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import base_name, bindings
+from kernelwright.source.bindings import base_name, bindings, free_names
 from kernelwright.textfile import read_text
 
 NEVER = frozenset({*sys.stdlib_module_names, "torch", "triton", "numpy"})
@@ -90,6 +90,12 @@ class Module:
     @cached_property
     def stated_global(self) -> set[str]:
         return {name for node in ast.walk(self.tree) if isinstance(node, ast.Global) for name in node.names}
+
+    @cached_property
+    def known(self) -> set[str]:
+        """Names of the module that it binds or reads."""
+        read = {name for one in self.tree.body for name in free_names(one, ("module", "class"))}
+        return {*self.bound, *self.stated_global, *read}
 
 
 class Package:
