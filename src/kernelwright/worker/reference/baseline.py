@@ -137,5 +137,10 @@ def compiled(module: torch.nn.Module, name: str) -> Any:
     if name == "eager":
         return module
     torch._dynamo.reset()
-    mode = None if name == "compile" else "max-autotune-no-cudagraphs"
+    mode = mode_of(name)
     return compiled_forward(module, mode) if isinstance(module, Joint) else torch.compile(module, mode=mode)
+
+
+def mode_of(name: str) -> str | None:
+    """Mode of `torch.compile` for the baseline compile or compile_max_autotune; None for the default one."""
+    return None if name == "compile" else "max-autotune-no-cudagraphs"

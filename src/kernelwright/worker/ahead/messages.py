@@ -1,0 +1,22 @@
+"""The message from the supervisor to a process that compiles baselines ahead."""
+
+from __future__ import annotations
+
+from kernelwright.model import Case
+from kernelwright.worker.processes.channel import Message
+
+
+class CompileAhead(Message, frozen=True, kw_only=True, tag="compile ahead"):
+    """Compile baselines of the problem at `path`.
+
+    cases: all cases, with the derived ones. wanted: names of those to compile for, each with the dtype that is used in
+    place of its own. names: of the baselines, such as "compile". device: of their tensors. gpu: its UUID, None without
+    one.
+    """
+
+    path: str
+    cases: tuple[Case, ...]
+    wanted: dict[str, str | None]
+    names: tuple[str, ...]
+    device: str
+    gpu: str | None

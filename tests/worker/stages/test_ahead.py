@@ -1,0 +1,78 @@
+"""Which baselines are compiled before a benchmark, and that nothing depends on it."""
+
+from __future__ import annotations
+
+import logging
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from kernelwright.model import Bound, Case, CaseInfo, ProblemInfo
+from kernelwright.worker.ahead.messages import CompileAhead
+from kernelwright.worker.judge.messages import Load
+from kernelwright.worker.processes.children import ChildDied, ChildTimeout
+from kernelwright.worker.processes.limits import Limits
+from kernelwright.worker.session import Session
+from kernelwright.worker.stages.ahead import compile_ahead
+
+CASES = tuple(
+    CaseInfo(case=Case(name=name, small=name == "small"), inputs=(), outputs=(), bytes=4, flop=0,
+             bound=Bound(bound_us=1.0, bound_by="bytes", bytes=4, flop=0, peaks=""))
+    for name in ("small", "large", "other")
+)  # fmt: skip
+
+
+class FakeChild:
+    def __init__(self, answer: list[str] | Exception) -> None:
+        self.answer, self.asked, self.discarded = answer, list[CompileAhead](), False
+
+    def ask(self, message: CompileAhead, timeout_s: float) -> dict[str, Any]:
+        self.asked.append(message)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return {"value": self.answer}
+
+    def discard(self) -> None:
+        self.discarded = True
+
+
+def session_of(child: FakeChild, gradients: bool = False) -> Session:
+    problem = ProblemInfo(name="double", format="native", source="", cases=CASES, gradients=gradients)
+    processes = SimpleNamespace(
+        spawn=lambda role, log: child, limits=Limits(), device="cuda", machine={"uuid": "GPU-1"}
+    )
+    load = Load(path="double.py", dtype="float16", cases=tuple(info.case for info in CASES))
+    return cast(Session, SimpleNamespace(processes=processes, loaded=lambda: problem, read_from=lambda: load))
+
+
+def test_compiled_baselines_are_asked_for_with_the_dtype_of_each_case() -> None:
+    child = FakeChild([])
+    compile_ahead(session_of(child), CASES[:2], ("eager", "compile", "compile_max_autotune"))
+    (asked,) = child.asked
+    assert asked.names == ("compile", "compile_max_autotune")
+    assert asked.wanted == {"small": None, "large": "float16"}
+    assert [case.name for case in asked.cases] == ["small", "large", "other"]
+    assert (asked.device, asked.gpu, child.discarded) == ("cuda", "GPU-1", True)
+
+
+@pytest.mark.parametrize(("framework", "gradients"), [(("eager",), False), ((), False), (("compile",), True)])
+def test_where_nothing_can_be_found_later_nothing_is_compiled(framework: tuple[str, ...], gradients: bool) -> None:
+    child = FakeChild([])
+    compile_ahead(session_of(child, gradients), CASES, framework)
+    assert child.asked == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [(ChildDied(-9), "exit status -9"), (ChildTimeout("no answer in 300 s"), "no answer in 300 s"),
+     (["compile, case large: ValueError: odd"], "compile, case large: ValueError: odd")],
+)  # fmt: skip
+def test_a_failure_is_logged_and_the_benchmark_goes_on(
+    caplog: pytest.LogCaptureFixture, answer: list[str] | Exception, said: str
+) -> None:
+    child = FakeChild(answer)
+    with caplog.at_level(logging.INFO, logger="kernelwright"):
+        compile_ahead(session_of(child), CASES, ("compile",))
+    assert f"not compiled before it is timed: {said}" in caplog.text
+    assert child.discarded
