@@ -58,7 +58,7 @@ BENCH_GPU_SECONDS = 8.0
 ANSWER_S = 420.0
 """After this long a command has failed."""
 
-LAST_FILE_S = 60.0
+LAST_FILE_S = 90.0
 """Before the end of a part no file is begun: few are done in less, and what is not done is tried again."""
 
 ENDING_S = 20.0

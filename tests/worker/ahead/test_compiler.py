@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,6 +15,8 @@ from torch._inductor.select_algorithm import AlgorithmSelectorCache
 from kernelwright.model import Case
 from kernelwright.worker.ahead import compiler
 from kernelwright.worker.ahead.compiler import compile_one
+from kernelwright.worker.ahead.messages import CompileAhead
+from kernelwright.worker.processes.lease import Lease
 from kernelwright.worker.reference.baseline import compiled
 from kernelwright.worker.reference.load import load_problem
 
@@ -61,35 +64,55 @@ def test_what_was_compiled_on_fake_tensors_is_found_when_it_is_needed(tmp_path: 
     torch.testing.assert_close(made, instance.module(*args, **named))
 
 
-class CountedLease:
-    """A lease that knows how often it was taken, and whether it is held."""
-
-    taken, held = 0, 0
-
-    def __enter__(self) -> None:
-        self.taken += self.held == 0
-        self.held += 1
-
-    def __exit__(self, *_: object) -> None:
-        self.held -= 1
-
-
-def test_inductor_holds_the_lease_while_it_measures_and_once_for_all_choices(monkeypatch: pytest.MonkeyPatch) -> None:
-    lease, held = CountedLease(), list[int]()
+def test_inductor_takes_the_lease_to_measure_and_keeps_it_where_kernels_are_measured_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lease, held = Lease(None), list[bool]()
 
     def measure(*_: object, **__: object) -> float:
-        held.append(lease.held)
+        held.append(lease.is_held)
         return 1.0
 
     def choices(_: type, count: int) -> list[float]:
         return [benchmarking.benchmarker.benchmark_gpu(None) for _ in range(count)]
 
+    def precompile(_: object) -> int:
+        threads: int = config.compile_threads
+        return threads
+
     monkeypatch.setattr(config, "compile_threads", 8)
+    monkeypatch.setattr(AlgorithmSelectorCache, "make_precompile_fn", precompile)
     monkeypatch.setattr(benchmarking.benchmarker, "benchmark_gpu", measure)
     monkeypatch.setattr(AlgorithmSelectorCache, "benchmark_in_current_process", classmethod(choices))
-    compiler.prepare(lease)  # type: ignore[arg-type]
-    assert AlgorithmSelectorCache.benchmark_in_current_process(3) == [1.0] * 3  # type: ignore[arg-type, call-arg, comparison-overlap]
-    assert (lease.taken, lease.held) == (1, 0)
-    assert benchmarking.benchmarker.benchmark_gpu(None) == 1.0
-    assert (lease.taken, lease.held, len(held)) == (2, 0, 4)
-    assert min(held) > 0
+    compiler.prepare(lease)
+    precompiled: Any = AlgorithmSelectorCache().make_precompile_fn
+    measured: Any = AlgorithmSelectorCache.benchmark_in_current_process
+    assert measured(3) == [1.0] * 3
+    assert not lease.is_held
+    assert [benchmarking.benchmarker.benchmark_gpu(None) for _ in range(2)] == [1.0] * 2
+    assert lease.is_held
+    lease.release()
+    assert not lease.is_held
+    assert held == [True] * 5
+    assert precompiled() == 1
+    assert config.compile_threads == 8
+
+
+def test_after_each_baseline_the_lease_is_released(tmp_path: Path, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    lease, held = Lease(None), list[bool]()
+
+    def compile_one(*_: object) -> None:
+        held.append(lease.is_held)
+        lease.acquire()
+        raise ValueError("odd")
+
+    monkeypatch.setattr(compiler, "Lease", lambda gpu: lease)
+    monkeypatch.setattr(compiler, "prepare", lambda lease: None)
+    monkeypatch.setattr(compiler, "compile_one", compile_one)
+    job = CompileAhead(
+        path=str(tmp_path / "problem.py"), cases=(case,), wanted={"timed": None}, names=("compile", "other"),
+        device="cpu", gpu=None,
+    )  # fmt: skip
+    assert compiler.compile_ahead(job) == [f"{name}, case timed: ValueError: odd" for name in ("compile", "other")]
+    assert held == [False, False]
+    assert not lease.is_held

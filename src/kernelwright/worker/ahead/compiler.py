@@ -34,7 +34,8 @@ def compile_ahead(job: CompileAhead) -> list[str]:
     """Compile every baseline of every wanted case; returns why some could not be."""
     problem, _ = load_with_cases(job.path, "kept", job.cases)
     allow_tf32(problem.precision == "tf32")
-    prepare(Lease(job.gpu))
+    lease = Lease(job.gpu)
+    prepare(lease)
     failures = []
     for case in problem.cases:
         for name in job.names if case.name in job.wanted else ():
@@ -42,6 +43,9 @@ def compile_ahead(job: CompileAhead) -> list[str]:
                 compile_one(problem, case, job.wanted[case.name], name, job.device)
             except Exception as error:  # noqa: BLE001 - Inductor raises errors of many kinds
                 failures.append(f"{name}, case {case.name}: {type(error).__name__}: {error}"[:400])
+            finally:
+                if lease.is_held:
+                    lease.release()
     return failures
 
 
@@ -67,27 +71,38 @@ def compile_one(problem: LoadedProblem, case: Case, dtype: str | None, name: str
 
 
 def prepare(lease: Lease) -> None:
-    """Have Inductor hold the lease while it measures, and compile before that. Call once per process.
+    """Have Inductor take the lease before it measures, and compile without it as far as possible. Call once per
+    process.
 
-    It measures all choices for an operator in one go; everything else, such as whether padding pays, one by one. Its
-    pool of processes does not say which choices need too much shared memory: each of them would be compiled again while
-    it is measured (a product with four of them took 49 s in place of 2). Threads of this process say so.
+    It compiles all choices for an operator, and then measures them in one go. Later it measures fused kernels one by
+    one, and compiles each before that. With a turn for each it would wait long where several runs use the GPU, so the
+    caller releases the lease when the graph is done. Inductor's pool of processes does not say which choices need too
+    much shared memory: each of them would be compiled again while it is measured (a product with four of them took 49 s
+    in place of 2). So threads of this process compile the choices.
     """
     from torch._inductor import config
     from torch._inductor.runtime.benchmarking import benchmarker
     from torch._inductor.select_algorithm import AlgorithmSelectorCache
 
-    config.compile_threads = 1
+    of_choices, of_one = AlgorithmSelectorCache.benchmark_in_current_process, benchmarker.benchmark_gpu
+    compiled = AlgorithmSelectorCache.make_precompile_fn
 
-    def leased(measure: Callable[..., Any]) -> Callable[..., Any]:
-        def measured(*args: Any, **kwargs: Any) -> Any:
-            with lease:
-                return measure(*args, **kwargs)
+    def choices_compiled(*args: Any, **kwargs: Any) -> Any:
+        with config.patch(compile_threads=1):
+            return compiled(*args, **kwargs)
 
-        return measured
+    def choices_measured(*args: Any, **kwargs: Any) -> Any:
+        with lease:
+            return of_choices(*args, **kwargs)
 
-    of_choices = leased(AlgorithmSelectorCache.benchmark_in_current_process)
-    replaced = ((AlgorithmSelectorCache, "benchmark_in_current_process", staticmethod(of_choices)),
-                (benchmarker, "benchmark_gpu", leased(benchmarker.benchmark_gpu)))  # fmt: skip
-    for holder, name, measure in replaced:
+    def one_measured(*args: Any, **kwargs: Any) -> Any:
+        if not lease.is_held:
+            lease.acquire()
+        return of_one(*args, **kwargs)
+
+    for holder, name, measure in (
+        (AlgorithmSelectorCache, "make_precompile_fn", choices_compiled),
+        (AlgorithmSelectorCache, "benchmark_in_current_process", staticmethod(choices_measured)),
+        (benchmarker, "benchmark_gpu", one_measured),
+    ):
         setattr(holder, name, measure)
