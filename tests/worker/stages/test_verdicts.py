@@ -124,6 +124,15 @@ def test_long_calls_end_by_time_after_the_fewest_rounds() -> None:
     assert sampled(gpu)[1] == MIN_ROUNDS
 
 
+def test_every_call_of_a_sample_and_the_untimed_replay_count_towards_the_time() -> None:
+    """Three rows of 20 ms on two sets of inputs: 240 ms a round."""
+    rows = Gpu({"a": 2e4, "b": 2e4, "c": 2e4}, noise=0.1).rows()
+    for row in rows:
+        row.sets = 2
+    assert 20 <= sample_rounds(rows, random.Random(1), lambda: False) <= 22
+    assert sampled(Gpu({"a": 2e4, "b": 2e4, "c": 2e4}, noise=0.1))[1] > 40
+
+
 def words(gain: float, seeds: range, **biases: object) -> list[str]:
     """Verdicts on a row that is faster by a gain, beside its copy and two others, one of them the baseline."""
     found = []

@@ -28,8 +28,9 @@ from kernelwright.worker.stages.verify import place
 MIN_ROUNDS, MAX_ROUNDS = 12, 60
 """Minimum and maximum number of rounds of each half."""
 
-HALF_US = 10_000_000.0
-"""Sampling of one half stops after about this much timed device time. Untimed replays take as much again."""
+HALF_US = 5_000_000.0
+"""Sampling of one half stops after about this much device time, untimed replays included. Only calls of several
+milliseconds whose times vary, as those of products that are throttled, have fewer than MAX_ROUNDS then."""
 
 REPLAY_US = 1000.0
 """Minimum duration of a sample: the value of `clock.REPLAY_US`, which cannot be imported without torch."""
@@ -42,7 +43,8 @@ class Row:
     """One implementation while it is being sampled.
 
     rounds_us: one sample per round. steady_us: the last warm-up samples. original: name of the row that this one is a
-    copy of. capture_again: makes a new capture of the same work, its copies in the opposite order.
+    copy of. capture_again: makes a new capture of the same work, its copies in the opposite order. sets: of inputs, on
+    each of which a sample calls at least once.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Row:
     capture_again: Callable[[], Any]
     steady_us: list[float] = field(default_factory=list)
     original: str = ""
+    sets: int = 1
     rounds_us: list[float] = field(default_factory=list)
 
 
@@ -66,6 +69,7 @@ def framework_row(processes: Processes, info: CaseInfo, name: str) -> Row:
         warm=lambda: processes.ask_judge(to_judge.Warm(case=case, name=name)),
         call=lambda: processes.ask_judge(to_judge.Call(case=case, name=name)),
         capture_again=lambda: processes.ask_judge(to_judge.CaptureAgain(case=case, name=name), limit_s),
+        sets=prepared["sets"],
     )
 
 
@@ -94,6 +98,7 @@ def candidate_row(processes: Processes, info: CaseInfo, name: str, subject: Subj
         call=lambda: processes.ask_bench(to_bench.Call(key=name)),
         capture_again=lambda: processes.ask_bench(to_bench.CaptureAgain(key=name)),
         steady_us=prepared["steady_us"],
+        sets=prepared["sets"],
     )
 
 
@@ -130,9 +135,9 @@ def sample_rounds(rows: list[Row], draw: random.Random, enough: Callable[[], boo
         return 0
     spent_us, block = 0.0, len(design(len(rows)))
     for count, order in enumerate(orders(len(rows), draw), 1):
-        for row in order:
-            rows[row].rounds_us.append(rows[row].sample())
-            spent_us += max(rows[row].rounds_us[-1], REPLAY_US)
+        for row in (rows[number] for number in order):
+            row.rounds_us.append(row.sample())
+            spent_us += 2 * max(row.sets * row.rounds_us[-1], REPLAY_US)
         if exactly is not None:
             if count == exactly:
                 return count
