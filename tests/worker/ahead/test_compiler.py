@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,6 @@ from kernelwright.model import Case
 from kernelwright.worker.ahead import compiler
 from kernelwright.worker.ahead.compiler import compile_one
 from kernelwright.worker.ahead.messages import CompileAhead
-from kernelwright.worker.processes.lease import Lease
 from kernelwright.worker.reference.baseline import compiled
 from kernelwright.worker.reference.load import load_problem
 
@@ -40,6 +42,8 @@ def get_init_inputs():
     return []
 """
 
+INDUCTOR_WARNS = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # it uses torch.jit when it is imported
+
 
 @pytest.fixture
 def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Case:
@@ -49,7 +53,7 @@ def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Case:
     return load_problem(str(file)).cases[0]
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch.jit, which Inductor imports
+@INDUCTOR_WARNS
 def test_what_was_compiled_on_fake_tensors_is_found_when_it_is_needed(tmp_path: Path, case: Case) -> None:
     problem = load_problem(str(tmp_path / "problem.py"))
     counters.clear()
@@ -64,55 +68,66 @@ def test_what_was_compiled_on_fake_tensors_is_found_when_it_is_needed(tmp_path: 
     torch.testing.assert_close(made, instance.module(*args, **named))
 
 
-def test_inductor_takes_the_lease_to_measure_and_keeps_it_where_kernels_are_measured_one_by_one(
-    monkeypatch: pytest.MonkeyPatch,
+@INDUCTOR_WARNS
+@pytest.mark.parametrize(("name", "tunes"), [("compile", False), ("compile_max_autotune", True)])
+def test_each_mode_has_its_own_options_and_where_inductor_would_measure_the_next_graph_follows(
+    tmp_path: Path, case: Case, monkeypatch: pytest.MonkeyPatch, name: str, tunes: bool
 ) -> None:
-    lease, held = Lease(None), list[bool]()
+    asked: list[tuple[Any, torch.dtype]] = []
 
-    def measure(*_: object, **__: object) -> float:
-        held.append(lease.is_held)
-        return 1.0
+    def measuring(graph: torch.fx.GraphModule, given: list[torch.Tensor], config_patches: Any) -> None:
+        asked.append((config_patches, given[-1].dtype))
+        raise compiler.Measuring
 
-    def choices(_: type, count: int) -> list[float]:
-        return [benchmarking.benchmarker.benchmark_gpu(None) for _ in range(count)]
+    file = tmp_path / "two_graphs.py"
+    file.write_text(PROBLEM.replace("return torch.relu", "torch._dynamo.graph_break()\n        return torch.relu"))
+    file.write_text(file.read_text().replace("        torch._dynamo", "        x = x + 1\n        torch._dynamo"))
+    monkeypatch.setattr(importlib.import_module("torch._inductor.compile_fx"), "compile_fx", measuring)
+    compile_one(load_problem(str(file)), case, "bfloat16", name, "cpu")
+    assert len(asked) == 2
+    for options, dtype in asked:
+        assert dtype == torch.bfloat16
+        assert options["max_autotune"] if tunes else options is None
 
-    def precompile(_: object) -> int:
+
+def test_what_inductor_would_measure_is_compiled_in_threads_and_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[int] = []
+
+    def precompile(_: object, number: int) -> Callable[[], None]:
         threads: int = config.compile_threads
-        return threads
+        return lambda: waited.append(100 * number + threads)
+
+    def measure(*_: object) -> None:
+        raise AssertionError("measured")
 
     monkeypatch.setattr(config, "compile_threads", 8)
     monkeypatch.setattr(AlgorithmSelectorCache, "make_precompile_fn", precompile)
+    monkeypatch.setattr(AlgorithmSelectorCache, "benchmark_in_current_process", classmethod(measure))
     monkeypatch.setattr(benchmarking.benchmarker, "benchmark_gpu", measure)
-    monkeypatch.setattr(AlgorithmSelectorCache, "benchmark_in_current_process", classmethod(choices))
-    compiler.prepare(lease)
-    precompiled: Any = AlgorithmSelectorCache().make_precompile_fn
-    measured: Any = AlgorithmSelectorCache.benchmark_in_current_process
-    assert measured(3) == [1.0] * 3
-    assert not lease.is_held
-    assert [benchmarking.benchmarker.benchmark_gpu(None) for _ in range(2)] == [1.0] * 2
-    assert lease.is_held
-    lease.release()
-    assert not lease.is_held
-    assert held == [True] * 5
-    assert precompiled() == 1
+    compiler.stop_before_measuring()
+    cache: Any = AlgorithmSelectorCache()
+    for number in (1, 2):
+        cache.make_precompile_fn(number)
+    with pytest.raises(compiler.Measuring):
+        cache.benchmark_in_current_process([])
+    assert sorted(waited) == [101, 201]
+    with pytest.raises(compiler.Measuring):
+        benchmarking.benchmarker.benchmark_gpu(None)
     assert config.compile_threads == 8
 
 
-def test_after_each_baseline_the_lease_is_released(tmp_path: Path, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    lease, held = Lease(None), list[bool]()
-
+def test_a_baseline_that_fails_is_named_and_the_next_one_follows(
+    tmp_path: Path, case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def compile_one(*_: object) -> None:
-        held.append(lease.is_held)
-        lease.acquire()
         raise ValueError("odd")
 
-    monkeypatch.setattr(compiler, "Lease", lambda gpu: lease)
-    monkeypatch.setattr(compiler, "prepare", lambda lease: None)
+    monkeypatch.setenv("TORCHINDUCTOR_COMPILE_THREADS", "0")
+    monkeypatch.setattr(compiler, "stop_before_measuring", lambda: None)
     monkeypatch.setattr(compiler, "compile_one", compile_one)
     job = CompileAhead(
         path=str(tmp_path / "problem.py"), cases=(case,), wanted={"timed": None}, names=("compile", "other"),
-        device="cpu", gpu=None,
+        device="cpu", cores=3,
     )  # fmt: skip
     assert compiler.compile_ahead(job) == [f"{name}, case timed: ValueError: odd" for name in ("compile", "other")]
-    assert held == [False, False]
-    assert not lease.is_held
+    assert os.environ["TORCHINDUCTOR_COMPILE_THREADS"] == "3"

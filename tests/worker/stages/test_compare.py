@@ -27,10 +27,12 @@ from kernelwright.model import (
 )
 from kernelwright.worker.plan.plan import AGAIN, Buffer, Plan
 from kernelwright.worker.processes.channel import Message
+from kernelwright.worker.processes.lease import Lease
 from kernelwright.worker.processes.limits import Limits
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.session import Session
+from kernelwright.worker.stages import compare
 from kernelwright.worker.stages.compare import bench, failed_row, measured, measured_case
 from kernelwright.worker.stages.samples import COPY
 from kernelwright.worker.stages.subject import Subject
@@ -149,6 +151,26 @@ def test_a_config_that_its_source_does_not_have_fails_one_row_and_not_the_benchm
     (row,) = report.cases[0].implementations
     assert (row.name, row.status) == ("mine", Status.REJECTED)
     assert "no tunable 'nothing'" in row.reason
+
+
+def test_baselines_are_compiled_first_and_without_the_lease(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lease = Lease(None)
+    processes = FakeProcesses(lease=lease)
+    lease.acquire = lambda: processes.asked.append("lease")  # type: ignore[method-assign]
+    lease.release = lambda: processes.asked.append("free")  # type: ignore[method-assign]
+    session = SimpleNamespace(
+        processes=processes, loaded=processes.loaded, environment=lambda: ENVIRONMENT, unqualified=""
+    )
+
+    def ahead(_: object, chosen: list[CaseInfo], framework: tuple[str, ...]) -> None:
+        processes.asked.append(f"ahead {[info.case.name for info in chosen]} {framework}")
+
+    monkeypatch.setattr(compare, "compile_ahead", ahead)
+    report = bench(cast(Session, session), {}, (), ("eager", "compile"))
+    assert {row.name for row in report.cases[0].implementations} == {"eager", "compile"}
+    assert processes.asked[:2] == ["ahead ['large'] ('eager', 'compile')", "lease"]
 
 
 def test_a_bench_that_was_killed_once_is_started_again_and_twice_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

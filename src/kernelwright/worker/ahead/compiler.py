@@ -1,14 +1,18 @@
-"""The process that compiles baselines before they are timed. Inductor's caches then have the results for the judge.
+"""The process that compiles baselines before they are timed. The judge finds the results in the caches of Inductor and
+Triton.
 
-The baselines run on fake tensors, so nothing of them runs on the GPU, and no memory is taken. Where Inductor measures
-which kernel is faster, it does so on the GPU, and that takes the lease. What fails here fails again in the judge, which
-reports it. The process executes the user's problem file but no candidate code, and is killed after use.
+The baselines run on fake tensors: nothing of them runs on the GPU, and it only loads compiled kernels. Nothing is
+measured here. Where Inductor is about to measure (whether padding pays, which template is fastest), everything that it
+would measure is compiled, and the judge does the rest. The judge also does whatever fails here, such as a module that
+reads values. The process executes the user's problem file but no candidate code, and is killed after use.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
@@ -19,11 +23,14 @@ from kernelwright.model import Case
 from kernelwright.worker.ahead.messages import CompileAhead
 from kernelwright.worker.plan.library import allow_tf32
 from kernelwright.worker.processes.channel import Channel, Done
-from kernelwright.worker.processes.lease import Lease
 from kernelwright.worker.reference.baseline import mode_of
 from kernelwright.worker.reference.derive import load_with_cases
 from kernelwright.worker.reference.load import LoadedProblem
 from kernelwright.worker.reference.unmade import casting
+
+
+class Measuring(BaseException):
+    """Inductor is about to measure. It is no `Exception`, so that no handler in between catches it."""
 
 
 def main(channel: Channel, options: dict[str, Any]) -> None:
@@ -32,10 +39,10 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
 
 def compile_ahead(job: CompileAhead) -> list[str]:
     """Compile every baseline of every wanted case; returns why some could not be."""
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = str(job.cores)  # read by Inductor when it is imported
     problem, _ = load_with_cases(job.path, "kept", job.cases)
     allow_tf32(problem.precision == "tf32")
-    lease = Lease(job.gpu)
-    prepare(lease)
+    stop_before_measuring()
     failures = []
     for case in problem.cases:
         for name in job.names if case.name in job.wanted else ():
@@ -43,23 +50,19 @@ def compile_ahead(job: CompileAhead) -> list[str]:
                 compile_one(problem, case, job.wanted[case.name], name, job.device)
             except Exception as error:  # noqa: BLE001 - Inductor raises errors of many kinds
                 failures.append(f"{name}, case {case.name}: {type(error).__name__}: {error}"[:400])
-            finally:
-                if lease.is_held:
-                    lease.release()
     return failures
 
 
 def compile_one(problem: LoadedProblem, case: Case, dtype: str | None, name: str, device: str) -> None:
     """Run a baseline on fake tensors. Raises whatever the problem or Inductor raises."""
-    from torch._inductor import list_mode_options
-    from torch._inductor.compile_fx import compile_fx
+    from torch._inductor import compile_fx, list_mode_options
 
     mode = mode_of(name)
     options = list_mode_options(mode) if mode is not None else None
 
     def compiled(graph: torch.fx.GraphModule, given: list[Tensor]) -> Callable[..., Any]:
-        with unset_fake_temporarily():
-            compile_fx(graph, given, config_patches=options)
+        with unset_fake_temporarily(), contextlib.suppress(Measuring):
+            compile_fx.compile_fx(graph, given, config_patches=options)
         forward: Callable[..., Any] = graph.forward
         return forward
 
@@ -70,39 +73,35 @@ def compile_one(problem: LoadedProblem, case: Case, dtype: str | None, name: str
         torch.compile(instance.module, backend=compiled)(*args, **named)
 
 
-def prepare(lease: Lease) -> None:
-    """Have Inductor take the lease before it measures, and compile without it as far as possible. Call once per
+def stop_before_measuring() -> None:
+    """Have Inductor stop where it is about to measure, after it has compiled what it would measure. Call once per
     process.
 
-    It compiles all choices for an operator, and then measures them in one go. Later it measures fused kernels one by
-    one, and compiles each before that. With a turn for each it would wait long where several runs use the GPU, so the
-    caller releases the lease when the graph is done. Inductor's pool of processes does not say which choices need too
-    much shared memory: each of them would be compiled again while it is measured (a product with four of them took 49 s
-    in place of 2). So threads of this process compile the choices.
+    Inductor's pool of processes does not say which choices need too much shared memory, and compiles each of them again
+    when its turn to be measured comes (a product with four of them took 49 s in place of 2). So threads compile them
+    here, and Triton's cache has them.
     """
     from torch._inductor import config
     from torch._inductor.runtime.benchmarking import benchmarker
     from torch._inductor.select_algorithm import AlgorithmSelectorCache
 
-    of_choices, of_one = AlgorithmSelectorCache.benchmark_in_current_process, benchmarker.benchmark_gpu
-    compiled = AlgorithmSelectorCache.make_precompile_fn
+    own, pending = AlgorithmSelectorCache.make_precompile_fn, list[Callable[[], object]]()
 
-    def choices_compiled(*args: Any, **kwargs: Any) -> Any:
+    def choices_compiled(*args: Any, **kwargs: Any) -> Callable[[], object]:
         with config.patch(compile_threads=1):
-            return compiled(*args, **kwargs)
+            wait: Callable[[], object] = own(*args, **kwargs)
+        pending.append(wait)
+        return wait
 
-    def choices_measured(*args: Any, **kwargs: Any) -> Any:
-        with lease:
-            return of_choices(*args, **kwargs)
+    def stop(*_: object, **__: object) -> NoReturn:
+        while pending:
+            pending.pop()()
+        raise Measuring
 
-    def one_measured(*args: Any, **kwargs: Any) -> Any:
-        if not lease.is_held:
-            lease.acquire()
-        return of_one(*args, **kwargs)
-
-    for holder, name, measure in (
+    for holder, name, replacement in (
         (AlgorithmSelectorCache, "make_precompile_fn", choices_compiled),
-        (AlgorithmSelectorCache, "benchmark_in_current_process", staticmethod(choices_measured)),
-        (benchmarker, "benchmark_gpu", one_measured),
+        (AlgorithmSelectorCache, "benchmark_in_current_process", staticmethod(stop)),
+        (benchmarker, "benchmark_gpu", stop),
     ):
-        setattr(holder, name, measure)
+        getattr(holder, name)  # raises AttributeError where this version of torch does not have it
+        setattr(holder, name, replacement)

@@ -10,8 +10,7 @@ class CompileAhead(Message, frozen=True, kw_only=True, tag="compile ahead"):
     """Compile baselines of the problem at `path`.
 
     cases: all cases, with the derived ones. wanted: names of those to compile for, each with the dtype that is used in
-    place of its own. names: of the baselines, such as "compile". device: of their tensors. gpu: its UUID, None without
-    one.
+    place of its own. names: of the baselines, such as "compile". device: of their tensors. cores: to compile on.
     """
 
     path: str
@@ -19,4 +18,4 @@ class CompileAhead(Message, frozen=True, kw_only=True, tag="compile ahead"):
     wanted: dict[str, str | None]
     names: tuple[str, ...]
     device: str
-    gpu: str | None
+    cores: int

@@ -70,11 +70,6 @@ class Lease:
             raise
 
     @property
-    def is_held(self) -> bool:
-        """Whether a thread of this process has the lease, or waits for another program's."""
-        return self._depth > 0
-
-    @property
     def is_nested(self) -> bool:
         """Whether the owning thread acquired the lease more than once."""
         return self._depth > 1

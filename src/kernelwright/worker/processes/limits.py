@@ -45,8 +45,8 @@ class Limits(Record, frozen=True, kw_only=True):
     kernel under a profiler."""
 
     ahead_s: float = 300.0
-    """Compiling rows of the framework before they are timed, turns of other runs on the GPU included. What is not
-    compiled then is compiled when its row is prepared."""
+    """Compiling rows of the framework before they are timed. What is not compiled then is compiled when its row is
+    prepared."""
 
     baseline_s: float = 900.0
     """Preparing one row of the framework: torch.compile with max-autotune took minutes for a large convolution."""

@@ -1,7 +1,7 @@
 """Compiles the framework's baselines before they are timed, in a process of its own and without the lease.
 
-Otherwise the GPU waits for the compilers: in a benchmark beside `torch.compile` with max-autotune they took most of the
-time. The judge finds the results in Inductor's caches. A baseline that is not compiled here is compiled there.
+Otherwise the GPU waits for the compilers: in a measurement beside `torch.compile` with max-autotune they took most of
+the time. The judge finds the results in the caches. A baseline that is not compiled here is compiled there.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ log = logging.getLogger(__name__)
 
 
 def compile_ahead(session: Session, chosen: Sequence[CaseInfo], framework: Sequence[str]) -> None:
-    """Compile the baselines among `framework` for the chosen cases. The caller must not hold the lease, because
-    Inductor takes it to measure. Forward and backward together are not compiled: the caches would not have them."""
+    """Compile the baselines among `framework` for the chosen cases. The caller does not hold the lease. Forward and
+    backward together are not compiled: the caches would not have them."""
     processes, loaded = session.processes, session.loaded()
     names = tuple(name for name in framework if name != "eager")
     if not names or loaded.gradients:
         return
     read_from = session.read_from()
     job = CompileAhead(
-        path=read_from.path, cases=read_from.cases or (), names=names, device=processes.device,
+        path=read_from.path, cases=read_from.cases or (), names=names, device=processes.device, cores=processes.cores,
         wanted={info.case.name: None if info.case.small else read_from.dtype for info in chosen},
-        gpu=processes.machine["uuid"],
     )  # fmt: skip
     try:
         child = processes.spawn("ahead", log=True)
         try:
-            failures = child.ask(job, processes.limits.ahead_s)["value"]
+            for failure in child.ask(job, processes.limits.ahead_s)["value"]:
+                log.info("not compiled before it is timed: %s", failure)
+        except ChildDied as error:
+            log.warning("nothing is compiled before it is timed: the process %s: %s", error.how, child.printed(400))
         finally:
             child.discard()
-    except (ChildDied, ChildTimeout, WorkerError) as error:
-        failures = [str(error)]
-    for failure in failures:
-        log.info("not compiled before it is timed: %s", failure)
+    except (ChildTimeout, WorkerError) as error:
+        log.warning("not everything is compiled before it is timed: %s", error)
