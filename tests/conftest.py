@@ -15,7 +15,6 @@ import pytest
 from evaluated import StartedWorker
 from kernelwright.evaluator.client import ProcessWorker
 from kernelwright.evaluator.launch import start_worker
-from kernelwright.worker.processes.limits import usable_cores
 from pictures import draw_only
 from tiers import alone, tier
 
@@ -40,11 +39,6 @@ def pytest_configure(config: pytest.Config) -> None:
     usable = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > MEMORY_LEFT_BYTES
     if config.option.markexpr == "pure" and usable and not named:
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
-
-
-def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: tests of processes wait for each other's deadlines and for files."""
-    return usable_cores() + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
