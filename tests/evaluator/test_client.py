@@ -514,8 +514,9 @@ def test_an_argv_that_cannot_be_run_is_said() -> None:
 @pytest.mark.parametrize(
     ("program", "words"),
     [
-        ("pass", "ended without an answer"),
-        ("raise SystemExit(3)", "ended without an answer"),
+        ("pass", "ended without an answer (exit status 0)"),
+        ("raise SystemExit(3)", "ended without an answer (exit status 3)"),
+        ("import os; os.kill(os.getpid(), 9)", "ended without an answer (killed by SIGKILL)"),
         ("print('Welcome to host17!')", "Welcome to host17!"),
         ("print('[1, 2]')", "[1, 2]"),
         ("print('{\"answer\": 1}')", "answer"),
@@ -610,9 +611,9 @@ def test_why_a_worker_ended_is_known_before_anyone_is_told(monkeypatch: pytest.M
     told: list[object] = []
     as_ever = ProcessWorker._was_asked_to_end
 
-    def looked_into(self: ProcessWorker) -> bool:
+    def looked_into(self: ProcessWorker, status: int) -> bool:
         told.append(self.ended)
-        return as_ever(self)
+        return as_ever(self, status)
 
     monkeypatch.setattr(ProcessWorker, "_was_asked_to_end", looked_into)
     worker = start_worker(python(READY + "import os\nsys.stdin.readline()\nos.kill(os.getpid(), 15)"))

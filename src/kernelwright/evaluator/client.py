@@ -249,8 +249,10 @@ class ProcessWorker:
                 if not self._answered(line):
                     why = f"the worker said {line.strip()[:200]!r}, which is no answer"
                     break
-        lost = errors.WorkerLost(why or self.silent or "the worker ended without an answer", "see its messages above")
-        lost.from_outside = not why and not self.silent and self._was_asked_to_end()
+        status = None if why or self.silent else self._status()
+        ended = f"the worker ended without an answer{'' if status is None else f' ({described(status)})'}"
+        lost = errors.WorkerLost(why or self.silent or ended, "see its messages above")
+        lost.from_outside = status is not None and self._was_asked_to_end(status)
         self.ended = lost  # only now: another thread raises it as soon as it is there
         for future in list(self.waiting.values()):
             if not future.done():
@@ -268,11 +270,13 @@ class ProcessWorker:
             f"see its messages above; the worker's host needs: pip install 'kernelwright[gpu]=={__version__}'",
         )
 
-    def _was_asked_to_end(self) -> bool:
+    def _status(self) -> int | None:
         try:
-            status = self.process.wait(GONE_S)
+            return self.process.wait(GONE_S)
         except subprocess.TimeoutExpired:
-            return False
+            return None
+
+    def _was_asked_to_end(self, status: int) -> bool:
         is_unreachable = self._is_remote and status == SSH_LOST
         return is_unreachable or -status in OUTSIDE or status - 128 in OUTSIDE
 
@@ -327,6 +331,11 @@ class ProcessWorker:
             case Raised():
                 future.set_exception(error_of(answer))
         return True
+
+
+def described(status: int) -> str:
+    """An exit status in words; negative for a signal, as in `subprocess`."""
+    return f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
 
 
 def without_keys(environment: Mapping[str, str]) -> dict[str, str]:

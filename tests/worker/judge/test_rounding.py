@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_leaves
 from kernelwright.worker.judge import elementwise, rounding
 from kernelwright.worker.judge.judge import Judge
 from kernelwright.worker.reference import values
-from kernelwright.worker.reference.instance import Instance
+from kernelwright.worker.reference.instance import Instance, cast
 
 PROBLEM = """
 import torch
@@ -132,8 +132,8 @@ class Product(torch.nn.Module):
 def test_a_sum_that_cancels_moves_by_the_rounding_of_its_terms(of: Callable[[Tensor, Tensor], Tensor]) -> None:
     """Terms of 1e6 and a total of 1/9: a kernel that sums in another order is off by a sixteenth."""
     x, w = torch.tensor([math.pi * 1e6, 1 / 3, -math.pi * 1e6]), torch.full((3,), 1 / 3)
-    instance = Instance(Product(of), (x, w), (), ("x", "w"), (), Path("products.py"))
-    moved = [abs(float(rounding.roughly(instance, torch.float32, seed)[0].sum()) - 1 / 9) for seed in range(20)]
+    wide = cast(Instance(Product(of), (x, w), (), ("x", "w"), (), Path("products.py")), "float64")
+    moved = [abs(float(rounding.roughly(wide, torch.float32, seed)[0].sum()) - 1 / 9) for seed in range(20)]
     assert 1 / 8 < max(moved) < 1 / 2
 
 
@@ -145,9 +145,9 @@ def test_what_is_added_to_a_product_is_no_partial_sum() -> None:
     def of(x: Tensor, w: Tensor) -> Tensor:
         return torch.addmm(torch.full((1,), added, dtype=x.dtype), x.view(1, 3), w.view(3, 1))
 
-    instance = Instance(Product(of), (x, w), (), ("x", "w"), (), Path("products.py"))
+    wide = cast(Instance(Product(of), (x, w), (), ("x", "w"), (), Path("products.py")), "float64")
     exact = 3.0 * float(w.double().sum()) + added
-    moved = [abs(float(rounding.roughly(instance, torch.float32, seed)[0]) - exact) for seed in range(20)]
+    moved = [abs(float(rounding.roughly(wide, torch.float32, seed)[0]) - exact) for seed in range(20)]
     assert max(moved) < 1.01 * 1e6 / 3 * torch.finfo(torch.float32).eps
 
 
@@ -156,9 +156,11 @@ def test_partial_sums_in_half_precision_are_kept_in_float32() -> None:
     by twenty."""
     x, w = torch.ones(3000), torch.ones(3000)
     x[:2700:2], w[1] = -1.0, 1 + 2.0**-7
-    instance = Instance(Product(torch.dot), (x.bfloat16(), w.bfloat16()), (), ("x", "w"), (), Path("products.py"))
+    wide = cast(
+        Instance(Product(torch.dot), (x.bfloat16(), w.bfloat16()), (), ("x", "w"), (), Path("products.py")), "float64"
+    )
     exact = float(x.double() @ w.double())
-    moved = [abs(float(rounding.roughly(instance, torch.bfloat16, seed)[0]) - exact) for seed in range(20)]
+    moved = [abs(float(rounding.roughly(wide, torch.bfloat16, seed)[0]) - exact) for seed in range(20)]
     assert max(moved) < 1e-3
 
 

@@ -248,7 +248,7 @@ def with_sensitivity(answer: Answer, seed: int, floors: list[float] | None) -> A
     wide = cast(answer.instance, "float64")
     exact = outputs(wide)
     found = elementwise.sensitivities(wide, exact, seed)
-    moved = rounding.deviations(answer.instance, exact, answer.dtypes, seed)
+    moved = rounding.deviations(wide, exact, answer.dtypes, seed)
     found = [None if s is None or tolerance.is_quantized(dtype) else torch.maximum(s, m.to(s.dtype))
              for s, m, dtype in zip(found, moved, answer.dtypes, strict=True)]  # fmt: skip
     floors = [elementwise.typical(e) for e in exact] if floors is None else floors
@@ -318,7 +318,7 @@ def precise(own: tolerance.Errors, dtype: torch.dtype) -> bool:
 def steady(answer: Answer, seed: int) -> bool:
     """Whether outputs keep half of their digits when intermediate results are rounded to the output's dtype."""
     floats = [tolerance.real(dtype) for dtype in answer.dtypes if not tolerance.is_quantized(dtype)]
-    made = rounding.roughly(answer.instance, floats[0] if floats else torch.float32, seed)
+    made = rounding.roughly(cast(answer.instance, "float64"), floats[0] if floats else torch.float32, seed)
     found = [tolerance.errors(m, e) for m, e in zip(made, answer.expected, strict=True)]
     return all(map(precise, found, answer.dtypes))
 

@@ -50,12 +50,13 @@ def sensitivities(wide: Instance, exact: tuple[Tensor, ...], seed: int) -> list[
         None if is_whole(output.dtype) else torch.zeros_like(output, dtype=real(output.dtype)) for output in exact
     ]
     kept = [(tensor, tensor.data) for tensor in (*wide.module.parameters(), *wide.module.buffers())]
+    moving = _moving(wide)
     try:
         for direction in range(DIRECTIONS):
             inputs = tuple(v.clone() if isinstance(v, Tensor) else v for v in wide.inputs)
             for tensor, data in kept:
                 tensor.data = data.clone()
-            made = _moved_outputs(replace(wide, inputs=inputs), f"{seed} direction {direction}")
+            made = _moved_outputs(replace(wide, inputs=inputs), f"{seed} direction {direction}", moving)
             if made is None:
                 return [None] * len(exact)
             for known, moved, output in zip(largest, made, exact, strict=True):
@@ -74,7 +75,7 @@ def scales_moved(instance: Instance, exact: list[Tensor], dtypes: list[torch.dty
     counts. They are 0 if the reference refuses a moved input, or where a move is not finite. dtypes: the problem's
     output dtypes. This takes memory for one float64 copy of the inputs.
     """
-    made = _moved_outputs(_copied(instance), f"{seed} direction")
+    made = _moved_outputs(_copied(instance), f"{seed} direction", _moving(instance))
     found = [Scale(0.0, 0.0)] * len(exact)
     if made is not None:
         found = [_scale_moved(moved, before, STEP) for moved, before in zip(made, exact, strict=True)]
@@ -110,25 +111,35 @@ def _copied(instance: Instance) -> Instance:
     return replace(wide, inputs=tuple(inputs))
 
 
-def _moved_outputs(wide: Instance, seed: str) -> tuple[Tensor, ...] | None:
-    """Outputs after a step of all inputs, parameters and buffers along one random direction; None if the reference
-    refuses the moved values. Changes the instance in place."""
+def _tensors(instance: Instance) -> list[Tensor]:
+    """Inputs, parameters and buffers."""
+    inputs = [one for one in instance.inputs if isinstance(one, Tensor)]
+    return [*inputs, *(tensor.data for tensor in (*instance.module.parameters(), *instance.module.buffers()))]
+
+
+def _moving(instance: Instance) -> list[bool]:
+    """Whether each of `_tensors` takes a step: whole numbers (labels, masks) are exact and stay."""
+    return [not is_known_exactly(tensor) for tensor in _tensors(instance)]
+
+
+def _moved_outputs(wide: Instance, seed: str, moving: list[bool]) -> tuple[Tensor, ...] | None:
+    """Outputs after a step of inputs, parameters and buffers along one random direction; None if the reference refuses
+    the moved values. Changes the instance in place. moving: as from `_moving`."""
     number = random.Random(seed).getrandbits(62)
     generators: dict[torch.device, torch.Generator] = {}
-    inputs = [one for one in wide.inputs if isinstance(one, Tensor)]
-    for one in (*inputs, *(tensor.data for tensor in (*wide.module.parameters(), *wide.module.buffers()))):
+    for one, is_moved in zip(_tensors(wide), moving, strict=True):
         if one.device not in generators:
             generators[one.device] = torch.Generator(device=one.device).manual_seed(number)
-        _step(one, generators[one.device])
+        if is_moved:
+            _step(one, generators[one.device])
     return accepted(partial(outputs, wide))
 
 
 def _step(value: Tensor, generator: torch.Generator) -> None:
-    """Move each element by a random relative step, in place. Whole numbers (labels, masks) are exact and stay."""
-    if is_known_exactly(value):
-        return
+    """Move each element by a random relative step, in place."""
     for part in pieces(value):
-        part += STEP * part * torch.randn(part.shape, generator=generator, device=part.device).to(part.dtype)
+        along = torch.randn(part.shape, generator=generator, device=part.device).to(part.dtype)
+        part.addcmul_(part, along, value=STEP)
 
 
 def is_known_exactly(value: Tensor) -> bool:

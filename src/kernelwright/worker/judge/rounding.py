@@ -49,31 +49,31 @@ ORDERED = frozenset({torch.bool, torch.uint8, torch.int8, torch.int16, torch.int
 
 
 def roughly(
-    instance: Instance, dtype: torch.dtype, seed: int, shifted: list[Tensor] | None = None, reading: int = READINGS,
+    wide: Instance, dtype: torch.dtype, seed: int, shifted: list[Tensor] | None = None, reading: int = READINGS,
     share: float = 1.0,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """The outputs in float64 with errors in intermediate results as large as rounding to `dtype`, times `share`.
 
-    shifted: the tensors from which another call subtracted maxima; they replace one of the two reads, and this call
-    leaves its own there. reading: the number of the reading (READINGS); by default one in which each element may be too
-    large or too small.
+    wide: the instance in float64. shifted: the tensors from which another call subtracted maxima; they replace one of
+    the two reads, and this call leaves its own there. reading: the number of the reading (READINGS); by default one in
+    which each element may be too large or too small.
     """
-    wide = cast(instance, "float64")
     shifted = shifted if shifted is not None else []
     with sdpa_kernel(SDPBackend.MATH), _Rough(dtype, seed + reading, shifted, reading, share):
         return outputs(wide)
 
 
-def deviations(instance: Instance, exact: tuple[Tensor, ...], dtypes: list[torch.dtype], seed: int) -> list[Tensor]:
+def deviations(wide: Instance, exact: tuple[Tensor, ...], dtypes: list[torch.dtype], seed: int) -> list[Tensor]:
     """For each output, how far its elements move when intermediate results and forward's number arguments are rounded,
-    in eps of its dtype. exact: the outputs in float64. 0 for quantized outputs, and where a move is not finite."""
+    in eps of its dtype. wide: the instance in float64; exact: its outputs. 0 for quantized outputs, and where a move is
+    not finite."""
     found = [torch.zeros_like(output, dtype=torch.float64) for output in exact]
     smooth = [one.is_floating_point and not is_float8(one) for one in dtypes]
     dtype = next((one for one, is_smooth in zip(dtypes, smooth, strict=True) if is_smooth), torch.float32)
     shifted: list[Tensor] = []
-    readings = [roughly(instance, dtype, seed, shifted, number) for number in range(READINGS)]
-    narrow = with_narrow_numbers(instance)
-    for made in readings if narrow is None else [*readings, outputs(cast(narrow, "float64"))]:
+    readings = [roughly(wide, dtype, seed, shifted, number) for number in range(READINGS)]
+    narrow = with_narrow_numbers(wide)
+    for made in readings if narrow is None else [*readings, outputs(narrow)]:
         for position, one in enumerate(made):
             if smooth[position] and one.shape == exact[position].shape:
                 moved = (one.double() - exact[position].double()).abs() / torch.finfo(dtypes[position]).eps
@@ -88,9 +88,10 @@ def extremes(instance: Instance, exact: tuple[Tensor, ...]) -> list[tuple[Tensor
     found: list[tuple[Tensor, ...]] = [(one, one) if one.dtype in ORDERED else () for one in exact]
     elements = sum(value.numel() for value in instance.inputs if isinstance(value, Tensor))
     dtype = computed_in(instance)
+    wide = cast(instance, "float64")
     share = 1.0 if dtype == torch.float32 else 0.5  # half precision is rounded once, after functions in float32
     for reading in range(WHOLE_READINGS if elements > LARGE_ELEMENTS else 0, WHOLE_READINGS + SIGNED_READINGS):
-        made = roughly(instance, dtype, 0, reading=READINGS + reading, share=share)
+        made = roughly(wide, dtype, 0, reading=READINGS + reading, share=share)
         for position, (one, known) in enumerate(zip(made, found, strict=True)):
             if known and one.shape == known[0].shape:
                 found[position] = torch.minimum(known[0], one), torch.maximum(known[1], one)
