@@ -73,6 +73,21 @@ def test_what_was_compiled_on_fake_tensors_is_found_when_it_is_needed(
 
 
 @INDUCTOR_WARNS
+def test_a_graph_that_inductor_would_measure_is_not_in_its_cache(
+    tmp_path: Path, case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measuring(*_: object) -> None:
+        raise compiler.Measuring
+
+    problem = load_problem(str(tmp_path / "problem.py"))
+    monkeypatch.setattr(importlib.import_module("torch._inductor.graph").GraphLowering, "codegen", measuring)
+    counters.clear()
+    for _ in range(2):
+        compile_one(problem, case, None, "compile", "cpu")
+    assert (counters["inductor"]["fxgraph_cache_miss"], counters["inductor"]["fxgraph_cache_hit"]) == (2, 0)
+
+
+@INDUCTOR_WARNS
 @pytest.mark.parametrize(("name", "tunes"), [("compile", False), ("compile_max_autotune", True)])
 def test_each_mode_has_its_own_options_and_where_inductor_would_measure_the_next_graph_follows(
     tmp_path: Path, case: Case, monkeypatch: pytest.MonkeyPatch, name: str, tunes: bool
