@@ -35,7 +35,7 @@ ROLES = {
     "intruder": "kernelwright.worker.confine.intruder",
     "compiler": "kernelwright.worker.compile.compiler",
     "generator": "kernelwright.worker.generate.generator",
-    "ahead": "kernelwright.worker.ahead.compiler",
+    "baseline_compiler": "kernelwright.worker.ahead.compiler",
 }
 """The module whose `main(channel, options)` a child runs, by role."""
 

@@ -31,7 +31,7 @@ def compile_ahead(session: Session, chosen: Sequence[CaseInfo], framework: Seque
         wanted={info.case.name: None if info.case.small else read_from.dtype for info in chosen},
     )  # fmt: skip
     try:
-        child = processes.spawn("ahead", log=True)
+        child = processes.spawn("baseline_compiler", log=True)
         try:
             for failure in child.ask(job, processes.limits.ahead_s)["value"]:
                 log.info("not compiled before it is timed: %s", failure)
