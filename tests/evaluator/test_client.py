@@ -514,9 +514,10 @@ def test_an_argv_that_cannot_be_run_is_said() -> None:
 @pytest.mark.parametrize(
     ("program", "words"),
     [
-        ("pass", "ended without an answer (exit status 0)"),
-        ("raise SystemExit(3)", "ended without an answer (exit status 3)"),
-        ("import os; os.kill(os.getpid(), 9)", "ended without an answer (killed by SIGKILL)"),
+        ("pass", "ended without an answer (it ended with exit status 0)"),
+        ("raise SystemExit(3)", "ended without an answer (it ended with exit status 3)"),
+        ("import os; os.kill(os.getpid(), 9)", "ended without an answer (it was killed by SIGKILL)"),
+        ("import os; os.kill(os.getpid(), 40)", "ended without an answer (it was killed by signal 40)"),
         ("print('Welcome to host17!')", "Welcome to host17!"),
         ("print('[1, 2]')", "[1, 2]"),
         ("print('{\"answer\": 1}')", "answer"),

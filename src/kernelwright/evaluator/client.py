@@ -56,6 +56,7 @@ from kernelwright.model import (
     WhichCases,
 )
 from kernelwright.problems.copies import contents_of
+from kernelwright.text.ending import how_ended
 from kernelwright.text.escape import legible
 
 T = TypeVar("T")
@@ -250,7 +251,7 @@ class ProcessWorker:
                     why = f"the worker said {line.strip()[:200]!r}, which is no answer"
                     break
         status = None if why or self.silent else self._status()
-        ended = f"the worker ended without an answer{'' if status is None else f' ({described(status)})'}"
+        ended = f"the worker ended without an answer{'' if status is None else f' (it {how_ended(status)})'}"
         lost = errors.WorkerLost(why or self.silent or ended, "see its messages above")
         lost.from_outside = status is not None and self._was_asked_to_end(status)
         self.ended = lost  # only now: another thread raises it as soon as it is there
@@ -331,11 +332,6 @@ class ProcessWorker:
             case Raised():
                 future.set_exception(error_of(answer))
         return True
-
-
-def described(status: int) -> str:
-    """An exit status in words; negative for a signal, as in `subprocess`."""
-    return f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
 
 
 def without_keys(environment: Mapping[str, str]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from kernelwright.worker.judge import rounding
 from kernelwright.worker.judge.tolerance import Scale, describe, is_whole, real, sum_of_squares
-from kernelwright.worker.reference.instance import Instance, accepted, cast, outputs
+from kernelwright.worker.reference.instance import Instance, accepted, cast, given, outputs
 from kernelwright.worker.reference.pieces import CHUNK, pieces
 
 MULTIPLE = 48.0
@@ -106,15 +106,14 @@ def _scale_moved(moved: Tensor, before: Tensor, step: float) -> Scale:
 def _copied(instance: Instance) -> Instance:
     """A copy of the instance in float64 that shares no tensor with it."""
     wide = cast(instance, "float64")
-    inputs = (one.clone() if isinstance(one, Tensor) and one is given else one
-              for one, given in zip(wide.inputs, instance.inputs, strict=True))  # fmt: skip
+    inputs = (one.clone() if isinstance(one, Tensor) and one is before else one
+              for one, before in zip(wide.inputs, instance.inputs, strict=True))  # fmt: skip
     return replace(wide, inputs=tuple(inputs))
 
 
 def _tensors(instance: Instance) -> list[Tensor]:
-    """Inputs, parameters and buffers."""
-    inputs = [one for one in instance.inputs if isinstance(one, Tensor)]
-    return [*inputs, *(tensor.data for tensor in (*instance.module.parameters(), *instance.module.buffers()))]
+    """Inputs, parameters and buffers, to be changed in place."""
+    return [tensor.data for _, tensor in given(instance)]
 
 
 def _moving(instance: Instance) -> list[bool]:

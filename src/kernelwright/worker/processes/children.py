@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from kernelwright.errors import MachineError, WorkerError
+from kernelwright.text.ending import how_ended
 from kernelwright.text.escape import legible
 from kernelwright.worker.confine.allowance import ALLOWANCES
 from kernelwright.worker.processes.channel import Channel, ChannelClosed, ChannelTimeout, Message
@@ -56,9 +57,7 @@ class ChildDied(Exception):
     @property
     def how(self) -> str:
         """The end of the child as a predicate, such as "was killed by SIGSEGV"."""
-        if self.exit_status < 0:
-            return f"was killed by {signal.Signals(-self.exit_status).name}"
-        return f"ended with exit status {self.exit_status}"
+        return how_ended(self.exit_status)
 
 
 class ServerEnded(WorkerError):
