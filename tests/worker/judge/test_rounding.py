@@ -137,6 +137,23 @@ def test_a_sum_that_cancels_moves_by_the_rounding_of_its_terms(of: Callable[[Ten
     assert 1 / 8 < max(moved) < 1 / 2
 
 
+@pytest.mark.parametrize(("w", "is_moved"), [
+    ([1 / 3, 1 / 7, 0.0], True),
+    ([3.0, 5.0, 0.0], False),
+    ([0.0, 0.0, 0.0], False),
+], ids=["thirds", "whole numbers", "zeros"])  # fmt: skip
+def test_a_total_that_is_exact_moves_unless_its_partial_sums_are_exact_too(w: list[float], is_moved: bool) -> None:
+    """Totals that nearly cancel have few digits, and float32 holds them: the sign of such a total is not exact."""
+    x, weights = torch.tensor([1.0, 3.0, 1.0]) * 2.0**104, torch.tensor(w)
+    weights[2] = -(weights[0] + 3 * weights[1])
+    wide = cast(Instance(Product(torch.dot), (x, weights), (), ("x", "w"), (), Path("products.py")), "float64")
+    exact = float(x.double() @ weights.double())
+    assert torch.tensor(exact).float().double() == exact
+    moved = [abs(float(rounding.roughly(wide, torch.float32, seed)[0]) - exact) for seed in range(20)]
+    assert (max(moved) > 2.0**104 * torch.finfo(torch.float32).eps / 4) == is_moved
+    assert is_moved or max(moved) == 0.0
+
+
 def test_what_is_added_to_a_product_is_no_partial_sum() -> None:
     """The addend of 1e6 / 3 is rounded once, when it is read, and the product of 3 hardly."""
     x, w = torch.full((3,), 3.0), torch.full((3,), 1 / 3)

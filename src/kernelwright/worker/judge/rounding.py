@@ -247,12 +247,14 @@ class _Rough(TorchDispatchMode):
     def _summed(self, made: Any, of_sizes: Callable[[], Any]) -> Any:
         """A product (or several, or None for one that was not asked for) with the rounding error of its partial sums,
         which may be larger than their total. Kernels for half precision keep them in float32. of_sizes: gives the same
-        product of absolute values."""
+        product of absolute values, of which float32 holds all digits only if it holds those of every partial sum: a
+        total that nearly cancels has few."""
 
         def moved(one: Tensor | None, size: Tensor) -> Tensor | None:
             if one is None:
                 return None
-            return torch.where(self._is_exact(one), one, one + self.composed_eps * self._part(one) * size)
+            is_sure = self._is_exact(one) & (size.float().double() == size)
+            return torch.where(is_sure, one, one + self.composed_eps * self._part(one) * size)
 
         is_wide = all(one is None or one.dtype == torch.float64 for one in tree_leaves(made))
         return tree_map(moved, made, of_sizes()) if is_wide else made
