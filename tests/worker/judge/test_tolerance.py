@@ -48,6 +48,18 @@ def test_infinity_passes_for_nearly_as_much_on_inputs_with_denormals_only() -> N
     assert judged([1.0, NAN], [1.0, 6e37], lenient=True)
 
 
+@pytest.mark.parametrize(("got", "expected", "is_right"), [
+    (0.0, -2.9e-39, True), (0.0, 1.2e-38, False), (1.0, 1 + 2.0**-23, False),
+], ids=["a denormal", "a normal number", "one ulp"])  # fmt: skip
+def test_where_the_framework_is_exact_only_denormals_may_be_zero(got: float, expected: float, is_right: bool) -> None:
+    wanted = torch.tensor([1.0, expected], dtype=torch.float64)
+    limit = tolerance.allowed([tolerance.errors(wanted, wanted)], torch.float32, 1.0)
+    found = tolerance.errors(torch.tensor([1.0, got]), wanted)
+    assert limit.exact
+    assert (tolerance.verdict(found, limit) == "") == is_right
+    assert tolerance.excess(found, limit) == (0.0 if is_right else math.inf)
+
+
 def test_infinity_passes_where_the_reference_in_float64_is_beyond_the_dtype() -> None:
     assert judged([1.0, INF], [1.0, 4.27e38]) == ""
     assert judged([1.0, -INF], [1.0, 4.27e38])
