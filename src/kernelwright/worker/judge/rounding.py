@@ -253,7 +253,7 @@ class _Rough(TorchDispatchMode):
         def moved(one: Tensor | None, size: Tensor) -> Tensor | None:
             if one is None:
                 return None
-            is_sure = self._is_exact(one) & (size.float().double() == size)
+            is_sure = self._is_exact(one) & _is_held(size, torch.float32)
             return torch.where(is_sure, one, one + self.composed_eps * self._part(one) * size)
 
         is_wide = all(one is None or one.dtype == torch.float64 for one in tree_leaves(made))
@@ -268,7 +268,7 @@ class _Rough(TorchDispatchMode):
         return torch.where(self._is_exact(value), value, value * (1 + self.eps * part))
 
     def _is_exact(self, value: Tensor) -> Tensor:
-        return (value.to(self.held).to(value.dtype) == value) | ~value.isfinite()
+        return _is_held(value, self.held)
 
     def _side(self, value: Tensor) -> Tensor:
         """1 or -1 for each element: whether the result of a function of COMPOSED is too large or too small."""
@@ -286,6 +286,11 @@ class _Rough(TorchDispatchMode):
         device = value.device
         generator = self.generators.setdefault(device, torch.Generator(device=device).manual_seed(self.seed))
         return torch.rand(value.shape, generator=generator, device=device, dtype=value.dtype) * 2 - 1
+
+
+def _is_held(value: Tensor, dtype: torch.dtype) -> Tensor:
+    """Whether `dtype` has all digits of each element; so it has those of NaN and infinities."""
+    return (value.to(dtype).to(value.dtype) == value) | ~value.isfinite()
 
 
 def _softmax(x: Tensor, other: Tensor, dim: int, *_: Any) -> Tensor:
