@@ -79,11 +79,22 @@ def test_several_kernels_say_whose_their_tunables_are() -> None:
     assert "# layer_norm_relu_reduce_2\nXBLOCK_2 = " in text
 
 
-def twice(text: str) -> str:
-    """The same kernel a second time, under another name."""
+@pytest.mark.parametrize(("width", "is_small"), [("40", True), ("41", False)])
+def test_a_kernel_of_less_than_a_hundredth_of_the_elements_is_not_tuned(width: str, is_small: bool) -> None:
+    text = converted(lambda text: twice(text, width))
+    blocks = re.findall(r"^(XBLOCK\w*) = ", text, re.MULTILINE)
+    assert blocks == (["XBLOCK"] if is_small else ["XBLOCK_1", "XBLOCK_2"])
+    second = " ".join(text.partition("layer_norm_relu_reduce_2[")[2].split())
+    assert second.startswith("(triton.cdiv(rows, 1),)](" if is_small else "(triton.cdiv(rows, XBLOCK_2),)](")
+    assert ("XBLOCK=1, R0_BLOCK=2048, num_warps=16, num_stages=1" in second) == is_small
+
+
+def twice(text: str, width: str = "{width}") -> str:
+    """The same kernel a second time, under another name. width: of the second launch."""
     start, end = text.index("# Topologically"), text.index("def call")
+    second = LAUNCH.replace("_relu_0", "_relu_1").replace("{width}", width)
     return text[:end] + text[start:end].replace("_relu_0", "_relu_1") + text[end:].replace(
-        LAUNCH, LAUNCH + "\n        " + LAUNCH.replace("_relu_0", "_relu_1"))  # fmt: skip
+        LAUNCH, LAUNCH + "\n        " + second)  # fmt: skip
 
 
 def test_blocks_and_warps_are_tunables_and_sizes_are_none(candidate: str) -> None:

@@ -204,6 +204,26 @@ def test_convolutions_begin_with_tiles_of_their_channels(
     assert [one.with_sizes for one in found] == [False, True, True], "what the compiler breaks is in the first only"
 
 
+@pytest.mark.parametrize(
+    ("columns", "channels", "tile"),
+    [
+        (128, 64, (64, 128, 32)),
+        (256, 16, (64, 128, 16)),
+        (64, 32, (64, 64, 32)),
+        (48, 48, (128, 64, 16)),
+        (16, 32, (128, 16, 32)),
+    ],
+)
+def test_convolutions_by_elements_of_the_window_begin_with_steps_of_their_channels(
+    columns: int, channels: int, tile: tuple[int, int, int]
+) -> None:
+    main = ast.parse("def convolution(): pass").body[0]
+    assert isinstance(main, ast.FunctionDef)
+    numbers = {"GROUP_OUT_C": columns, "GROUP_IN_C": channels, "DEPTH": 9 * channels}
+    config = WAYS[0](Template(main, {}, ("BATCH", "ROWS_W"), "GROUP_OUT_C", numbers)).config
+    assert (config["BLOCK_M"], config["BLOCK_N"], config["BLOCK_K"]) == tile
+
+
 def test_a_grid_that_the_formula_does_not_give_is_refused() -> None:
     with pytest.raises(NotConverted, match=r"has the grid \[2, 1, 1\], not \[1, 1, 1\]"):
         converted(lambda text: text.replace(", 1, 1, 1, stream", ", 2, 1, 1, stream"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,10 @@ from kernelwright.inductor.products import SIZES_ARE_ARGUMENTS, Split, Way, spli
 from kernelwright.inductor.reading import Kernel
 
 Config = Mapping[str, int]
+
+SMALL = 100
+"""A kernel that many times smaller than the largest of a candidate takes no time worth tuning, and its config is
+written where it is launched."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,9 @@ class Kernels:
         self._taken: set[str] = set()
         self._texts: list[str] = []
         self._tunables: list[list[str]] = [[] for _ in range(max(map(len, configs.values()), default=1))]
+        elements = {kernel.name: self._elements(kernel, arguments) for _, kernel, arguments in host.launches}
+        largest = max(elements.values(), default=0)
+        self._tuned = [name for name, number in elements.items() if number * SMALL >= largest]
         for line, kernel, arguments in host.launches:
             if kernel.name not in self._written:
                 every = [given for _, one, given in host.launches if one.name == kernel.name]
@@ -86,6 +94,15 @@ class Kernels:
         self._texts += [*converted.texts[:-1], f"{comment}\n{converted.texts[-1]}"]
         return Written(converted, constants, factor)
 
+    def _elements(self, kernel: Kernel, arguments: Sequence[ast.expr]) -> int:
+        """How many elements a launch maps, reduces or, by a template, makes."""
+        if (template := kernel.template) is not None:
+            return math.prod(template.numbers[name] for name in (*template.rows, template.columns))
+        extents = [given for one, given in zip(kernel.main.args.args, arguments, strict=False) if "_ptr" not in one.arg]
+        first = {hole: values[0] for hole, values in self._holes.values.items()}
+        # eval is safe here: Inductor generated the text.
+        return math.prod(int(eval(ast.unparse(one), {"__builtins__": {}}, first)) for one in extents)
+
     def _has_parts(self, factors: Sequence[ast.expr]) -> bool:
         """Whether all factors begin where their tensors begin, and these have the same number of elements: a kernel
         finds the low parts behind as many high ones."""
@@ -93,7 +110,7 @@ class Kernels:
         return whole and len({self._host.elements_of(one).text() for one in factors}) == 1
 
     def _add_tunables(self, kernel: Kernel, converted: Converted, split: Split | None) -> Mapping[str, str]:
-        """The module's names of a kernel's tunables, whose lines are added."""
+        """The module's names of a kernel's tunables, whose lines are added; for a small kernel the numbers."""
         listed = self._configs[kernel.name]
         if (template := kernel.template) is not None:
             listed = [{**template.blocks, **one, **(split.config if split else {})} for one in listed]
@@ -101,7 +118,9 @@ class Kernels:
         keys = (*converted.blocks, "num_warps", "num_stages")
         if missing := {*keys} - listed[0].keys():
             raise NotConverted(f"the config of {kernel.name} has no {', '.join(sorted(missing))}")
-        suffix = f"_{len(self._written) + 1}" if len(self._host.module.kernels) > 1 else ""
+        if kernel.name not in self._tuned:
+            return {key: str(listed[0][key]) for key in keys}
+        suffix = f"_{self._tuned.index(kernel.name) + 1}" if len(self._tuned) > 1 else ""
         constants = {key: f"{key.upper()}{suffix}" for key in keys}
         for number, lines in enumerate(self._tunables):
             config = listed[number] if number < len(listed) else listed[0]

@@ -49,6 +49,11 @@ class Template:
         return self.numbers["K" if self.is_product else "DEPTH"]
 
     @property
+    def channels(self) -> int | None:
+        """Input channels of a group, of a convolution whose steps each are under one element of the window."""
+        return self.numbers.get("GROUP_IN_C")
+
+    @property
     def all_columns(self) -> int:
         """The smallest block that has all columns."""
         return max(LEAST_BLOCK, 1 << (self.numbers[self.columns] - 1).bit_length())

@@ -44,6 +44,19 @@ LAYERS = {
         "nn.ConvTranspose2d(4, 6, (3, 2), stride=(2, 4), dilation=(2, 6), padding=(1, 3), output_padding=(1, 5))",
         {"large": 64, "sizes": "batch, 4, side, 3 * side", "small": 6, "odd": 5},
     ),
+    "one side, many channels": (
+        "nn.Conv1d(36, 80, 3, stride=2, dilation=2, padding=2, groups=2), "
+        "nn.ConvTranspose1d(80, 6, 5, stride=3, dilation=2, padding=1, output_padding=2, groups=2)",
+        {"large": 4000, "sizes": "batch, 36, side", "small": 31, "odd": 44},
+    ),
+    "two sides, many channels": (
+        "nn.ConvTranspose2d(17, 4, (3, 2), stride=(2, 3), padding=(1, 0), output_padding=(0, 1))",
+        {"large": 64, "sizes": "batch, 17, side, 3 * side", "small": 6, "odd": 5},
+    ),
+    "three sides, many channels": (
+        "nn.Conv3d(16, 5, (3, 2, 1), padding=(1, 0, 0), bias=False)",
+        {"large": 20, "sizes": "batch, 16, side, 2 * side, side", "small": 4, "odd": 5},
+    ),
     "a weight with its channels last": (
         "nn.Conv2d(4, 6, (3, 2), stride=2).to(memory_format=torch.channels_last)",
         {"large": 64, "sizes": "batch, 4, side, side", "small": 6, "odd": 5},
