@@ -73,6 +73,15 @@ def test_what_no_line_reads_is_not_computed() -> None:
     assert "dim_1" not in text
 
 
+def test_a_text_that_the_conversion_does_not_know_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def faulty(text: str) -> None:
+        raise KeyError("a new form")
+
+    monkeypatch.setattr("kernelwright.inductor.candidate.read_module", faulty)
+    with pytest.raises(NotConverted, match=r"does not know \(KeyError: 'a new form'; test_candidate\.py:\d+\)"):
+        candidate_text(of_rows())
+
+
 def test_several_kernels_say_whose_their_tunables_are() -> None:
     text = converted(twice)
     assert "# layer_norm_relu_reduce\nXBLOCK_1 = " in text

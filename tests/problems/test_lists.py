@@ -33,6 +33,12 @@ def test_a_folder_of_files_stands_for_those_that_define_a_model_by_number() -> N
     assert found == ["1_add.py", "2_mul.py", "3_broken.py", "10_sum.py"]
 
 
+def test_a_folder_of_folders_and_files_stands_for_all_of_them(folder: Path) -> None:
+    Path("folders/3_max.py").write_text(PROBLEM)
+    named = problems_named(["folders"])
+    assert named == [str(folder / "folders/a"), str(folder / "folders/b"), "folders/3_max.py"]
+
+
 def test_a_problem_and_a_name_stand_for_themselves_and_none_comes_twice() -> None:
     named = ["softmax", "folders/a", "level/1_add.py", "softmax", "nowhere"]
     assert problems_named(named) == ["softmax", "folders/a", "level/1_add.py", "nowhere"]

@@ -71,6 +71,12 @@ def test_a_bare_name_is_looked_up_in_the_gallery(tmp_path: Path) -> None:
     assert find_problem("softmax").file == file
 
 
+def test_a_bare_name_is_looked_up_where_problems_of_live_modules_are_written(tmp_path: Path) -> None:
+    _write(tmp_path / "gallery" / "softmax" / "problem.py")
+    file = _write(tmp_path / "problems" / "softmax" / "problem.py")
+    assert find_problem("softmax").file == file
+
+
 def test_a_path_that_exists_wins_over_a_gallery_name(tmp_path: Path) -> None:
     _write(tmp_path / "gallery" / "softmax" / "problem.py")
     own = _write(tmp_path / "softmax" / "problem.py")

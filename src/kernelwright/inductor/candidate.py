@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import traceback
 from ast import literal_eval
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from kernelwright.inductor.compare import Holes, compared, structure
@@ -19,6 +21,7 @@ from kernelwright.inductor.products import WAYS, Way, is_splittable
 from kernelwright.inductor.reading import Module, read_module
 from kernelwright.inductor.sizes import Sizes
 from kernelwright.model import Capture, Generated, LibraryMode, TensorSpec
+from kernelwright.source.parameter_names import as_argument
 
 IMPORTS = "import torch\nimport triton\nimport triton.language as tl"
 
@@ -43,6 +46,20 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
     float32 products first, see `products`; a library call alone is then not left where these may be faster.
     Raises `LeaveIt` where a library call is the computation, `NotConverted` where no code can be converted completely.
     """
+    try:
+        return _texts(generated, library, split)
+    except NotConverted:
+        raise
+    except Exception as error:  # the text is Inductor's own, in whatever form
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(frame.filename).name}:{frame.lineno}"
+        raise NotConverted(
+            f"text that the conversion does not know ({type(error).__name__}: {error}; {where})"
+        ) from error
+
+
+def _texts(generated: Generated, library: LibraryMode, split: bool) -> list[str]:
+    """See `candidate_texts`."""
     if not generated.captures:
         raise NotConverted(generated.reason)
     timed = generated.captures[0]
@@ -127,9 +144,9 @@ def _candidate(
     first = captures[0]
     if len(module.arguments) != len(first.names):
         raise NotConverted(f"the module takes {len(module.arguments)} tensors, and forward has {len(first.names)}")
-    names = [name.replace(".", "_") for name in first.names]
+    names = [as_argument(name) for name in first.names]
     tensors = dict(zip(names, zip(*(one.tensors for one in captures), strict=True), strict=True))
-    inputs = [name.replace(".", "_") for name, _ in generated.inputs]
+    inputs = [as_argument(name) for name, _ in generated.inputs]
     read = {one.id for step in module.steps for one in ast.walk(step) if isinstance(one, ast.Name)}
     used = [name for name, own in zip(names, module.arguments, strict=True) if own in read]
     if not used:
@@ -228,7 +245,7 @@ def _reads(structure: Any, read: str = "") -> list[str]:
 
 def _main(generated: Generated, signature: list[str], dense: list[str], sizes: Sizes, host: Host) -> str:
     lines, guarded = [], guard(host.reached)
-    inputs = [(name.replace(".", "_"), literal) for name, literal in generated.inputs]
+    inputs = [(as_argument(name), literal) for name, literal in generated.inputs]
     if generated.arguments:
         reads = _reads(literal_eval(generated.arguments))
         lines += [f"{name} = {read}" for (name, _), read in zip(inputs, reads, strict=True) if name != read]

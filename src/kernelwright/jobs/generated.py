@@ -27,7 +27,7 @@ def require_generated(
         candidate_text(worker.generate(), info.library, can_split(worker.environment()))
     except LeaveIt as reason:
         if not (faster := faster_known(worker, known)):
-            raise NothingToWin(f"{info.name}: {reason}") from reason
+            raise NothingToWin(f"{info.name}: {reason}{best_known(known)}") from reason
         notify(f"{reason}; but {faster}, so the search begins with that")
     except NotConverted as reason:
         lacks = "" if problem.starter is not None else f"{problem.name} has no starter.py beside it, and "
@@ -35,6 +35,12 @@ def require_generated(
             f"{lacks}what torch.compile generates for it cannot become a candidate: {reason}",
             "give a kernel with --starter FILE, or let a model write it: --proposer anthropic, openai or mailbox",
         ) from reason
+
+
+def best_known(known: Sequence[KnownKernel]) -> str:
+    """What is said of known kernels none of which is worth a search."""
+    ratios = [one.ratio for one in known if one.ratio is not None]
+    return f"; the best known kernel was {times_text(max(ratios))} as fast where it was measured" if ratios else ""
 
 
 def faster_known(worker: Worker, known: Sequence[KnownKernel]) -> str:

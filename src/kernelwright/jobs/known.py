@@ -67,8 +67,6 @@ def known_kernels(
     fitting = [msgspec.structs.replace(one, candidate=candidate) for one in found
                if (candidate := constructed_as(one.candidate, info.source)) is not None]  # fmt: skip
     distinct = list({one.candidate.id: one for one in reversed(fitting) if one.candidate != starter}.values())[::-1]
-    for one in distinct[:MOST]:
-        notify(f"known kernel, from {one.origin}: for the same operators, judged after the starter")
     if len(distinct) > MOST:
         notify(f"{count_text(len(distinct) - MOST, 'more known kernel')} left out")
     return tuple(distinct[:MOST])

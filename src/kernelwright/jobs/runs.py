@@ -104,6 +104,8 @@ def begin(run: NewRun, *, notify: Notify) -> Iterator[OpenRun]:
         known = find_known(worker, run, problem, notify)
         if run.settings.proposer == "inductor" and run.starter is None:  # first, because it needs no GPU
             require_generated(worker, problem, run.problem, known, notify)
+        for one in known:
+            notify(f"known kernel, from {one.origin}: for the same operators, judged after the starter")
         require_qualified(worker, run.settings.problem, notify, run.settings.unqualified)
         now = datetime.now(timezone.utc)
         info = RunInfo(

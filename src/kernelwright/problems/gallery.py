@@ -1,4 +1,4 @@
-"""Galleries: folders of problems that can be named without a path: the one of kernelwright, and `./gallery`."""
+"""Folders of problems that can be named without a path: `./problems`, `./gallery` and the gallery of kernelwright."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 
 PROBLEM_FILE = "problem.py"
 GALLERY = "gallery"
+WRITTEN = "problems"
+"""Where problems of live modules are written."""
 PACKAGE = Path(__file__).parents[1]
 
 
@@ -17,10 +19,10 @@ def shipped_gallery() -> Path | None:
 
 
 def galleries(home: Path) -> list[Path]:
-    """The existing galleries without duplicates: the one in `home`, then the one that comes with kernelwright."""
+    """The existing folders without duplicates: those in `home`, then the one that comes with kernelwright."""
     shipped = shipped_gallery()
-    own = [home / GALLERY] if (home / GALLERY).is_dir() else []
-    return [*own, *([shipped] if shipped and not (own and own[0].resolve() == shipped.resolve()) else [])]
+    own = [home / name for name in (WRITTEN, GALLERY) if (home / name).is_dir()]
+    return [*own, *([shipped] if shipped and shipped.resolve() not in [one.resolve() for one in own] else [])]
 
 
 def gallery_problems(home: Path) -> dict[str, Path]:

@@ -16,7 +16,7 @@ MODEL = re.compile(rb"^class Model\b", re.MULTILINE)
 
 def problems_named(arguments: Sequence[str]) -> list[str]:
     """The problems that these arguments name, each once, in their order. A folder that is not itself a problem means
-    all problems in it: its subfolders with a `problem.py`, else its Python files that define Model."""
+    all problems in it: its subfolders with a `problem.py`, and its Python files that define Model."""
     return list(dict.fromkeys(place for argument in arguments for place in expanded(argument)))
 
 
@@ -26,9 +26,8 @@ def expanded(argument: str) -> list[str]:
     if not folder.is_dir() or (folder / PROBLEM_FILE).is_file() or problem_file(folder) is not None:
         return [argument]
     inside = [str(found.file.parent) for found in problems_in(argument)]
-    return (
-        inside or [str(file) for file in sorted(folder.glob("*.py"), key=by_number) if is_problem(file)] or [argument]
-    )
+    files = [str(file) for file in sorted(folder.glob("*.py"), key=by_number) if is_problem(file)]
+    return [*inside, *files] or [argument]
 
 
 def is_problem(file: Path) -> bool:

@@ -69,8 +69,8 @@ def _beside(folder: Path) -> tuple[Path, ...]:
 
 
 def find_problem(argument: str) -> ProblemPath:
-    """The problem that `argument` names: a file, a folder with `problem.py`, a name in a gallery (`./gallery`, then the
-    one that comes with kernelwright), or a file or folder of a problem set (`sets.FORMATS`).
+    """The problem that `argument` names: a file, a folder with `problem.py`, a name in a gallery (`./problems`,
+    `./gallery`, then the one that comes with kernelwright), or a file or folder of a problem set (`sets.FORMATS`).
 
     Raises `ProblemError` listing what was tried.
     """

@@ -16,6 +16,7 @@ import msgspec
 from kernelwright.model import CaseInfo, Evaluation, ProblemInfo, Scalar, TensorSpec, Trial
 from kernelwright.propose.protocol import Context
 from kernelwright.source import parse as syntax
+from kernelwright.source.parameter_names import as_argument
 
 NAME = "computation"
 WITHHELD = "(a line was left out: it may quote the problem)"
@@ -77,7 +78,7 @@ def private_words(info: ProblemInfo) -> set[str]:
     """Names that the problem's source binds, its module names, and the problem's name, without the names of the
     interface."""
     public = {word for case in info.cases for name in case.input_names for word in WORD.findall(name)}
-    public |= {word for name in info.parameters for word in [*WORD.findall(name), name.replace(".", "_")]}
+    public |= {word for name in info.parameters for word in [*WORD.findall(name), as_argument(name)]}
     found: set[str] = {info.name}
     for text in [info.source, *info.modules.values()]:
         try:

@@ -5,16 +5,25 @@ The recorder uses this module, and exported packages have a copy of it.
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+
+def as_argument(name: str) -> str:
+    """A parameter's name as an argument of a function: `linear_weight` for "linear.weight", `_0_weight` for "0.weight",
+    as `nn.Sequential` names it."""
+    spelled = name.replace(".", "_")
+    return spelled if spelled.isidentifier() and not keyword.iskeyword(spelled) else f"_{spelled}"
+
+
 SPELLINGS: tuple[Callable[[str], str], ...] = (
     str,
-    lambda name: name.replace(".", "_"),
+    as_argument,
     lambda name: name.rpartition(".")[2],
 )
 """Parameters with the same shape that are the same in one of these spellings belong together, earlier ones first: the
-name, the name with dots as underscores (`linear_weight`), and its last part (`weight`)."""
+name, the name as an argument (`linear_weight`), and its last part (`weight`)."""
 
 
 def matched(own: Mapping[str, tuple[int, ...]], given: Mapping[str, tuple[int, ...]]) -> dict[str, str]:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from kernelwright.source.parameter_names import as_argument
+
 
 @dataclass(frozen=True)
 class CallArgument:
@@ -24,7 +26,7 @@ class CallArgument:
 def bind(
     signature: inspect.Signature, inputs: Sequence[str], parameters: Sequence[str], init: Sequence[str]
 ) -> list[CallArgument]:
-    """The arguments of a call, matched by name: inputs, then the problem's parameters (dots as underscores, or a unique
+    """The arguments of a call, matched by name: inputs, then the problem's parameters (see `as_argument`, or a unique
     last part), then constructor arguments. An argument with another name takes the next input that no name matches if
     it has no default or the default None, and otherwise keeps its default.
 
@@ -34,7 +36,7 @@ def bind(
     """
     leaves = [name.rpartition(".")[2] for name in parameters]
     spelled = {leaf: place for place, leaf in enumerate(leaves) if leaves.count(leaf) == 1}
-    spelled |= {name.replace(".", "_"): place for place, name in enumerate(parameters)}
+    spelled |= {as_argument(name): place for place, name in enumerate(parameters)}
     named = {name: CallArgument("init", place) for place, name in enumerate(init)}
     named |= {name: CallArgument("parameter", place) for name, place in spelled.items()}
     named |= {name: CallArgument("input", place) for place, name in enumerate(inputs)}

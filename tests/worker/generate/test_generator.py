@@ -74,6 +74,36 @@ def test_the_candidate_is_right_on_sizes_that_were_not_generated(
     assert small == {"small": Status.PASSED, "odd": Status.PASSED}
 
 
+SEQUENTIAL = """
+import torch
+
+class Model(torch.nn.Sequential):
+    def __init__(self, features):
+        super().__init__(torch.nn.LayerNorm(features), torch.nn.GELU())
+
+def get_inputs(rows=4096):
+    return [torch.randn(rows, 48)]
+
+def get_init_inputs():
+    return [48]
+
+CASES = [dict(name="large"), dict(name="small", small=True, rows=3), dict(name="odd", small=True, rows=2)]
+"""
+
+
+def test_parameters_whose_names_begin_with_a_number_are_arguments_too(
+    shared_worker: StartedWorker, tmp_path: Path
+) -> None:
+    (tmp_path / "layers.py").write_text(SEQUENTIAL)
+    worker = shared_worker()
+    worker.load(str(tmp_path / "layers.py"))
+    source = candidate_text(worker.generate(), "none")
+    assert "def kernel_function(input, _0_weight, _0_bias):" in source
+    found = worker.evaluate(Candidate(source=source), "verify")
+    small = {case.case: case.status for case in found.results if case.case in ("small", "odd")}
+    assert small == {"small": Status.PASSED, "odd": Status.PASSED}, found.reason
+
+
 def test_rows_that_are_looped_over_are_reduced_in_one_piece_too(
     of_rows: Generated, shared_worker: StartedWorker, folder: Path
 ) -> None:

@@ -14,7 +14,7 @@ import triton.language as tl
 from torch import Tensor
 
 from kernelwright.model import Status
-from kernelwright.source.parameter_names import matched
+from kernelwright.source.parameter_names import as_argument, matched
 from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.faults import Expected, faults
 from kernelwright.worker.plan.plan import Copy, Descriptor, Fill, Launch, Plan, Tuple, Value
@@ -552,6 +552,23 @@ def test_a_parameter_may_have_another_name_that_means_the_same(
     own: dict[str, tuple[int, ...]], meant: dict[str, str]
 ) -> None:
     assert matched(own, {"fc.weight": (5, 6), "fc.bias": (5,)}) == meant
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        ("fc.weight", "fc_weight"),
+        ("0.weight", "_0_weight"),
+        ("layers.0.weight", "layers_0_weight"),
+        ("lambda", "_lambda"),
+    ],
+)
+def test_a_parameter_is_an_argument_under_a_name_that_a_function_can_have(name: str, argument: str) -> None:
+    assert as_argument(name) == argument
+    weight = torch.randn(6, 6)
+    lines = [line.replace("self.", "") for line in using(argument)]
+    plan = plan_of(function(*lines, arguments=f"x, {argument}"), {"x": X}, parameters={name: weight})
+    assert torch.equal(carried_out(plan, {"x": X, name: weight})[0], weight)
 
 
 def test_a_parameter_of_a_layer_may_be_one_of_the_module() -> None:

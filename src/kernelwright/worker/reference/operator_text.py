@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
+from kernelwright.source.parameter_names import as_argument
 from kernelwright.worker.reference.instance import Instance, outputs
 
 PLACES = frozenset({"device", "pin_memory", "layout"})
@@ -63,7 +64,7 @@ def operator_text(instance: Instance) -> tuple[str, ...]:
     names = {id(value): name for name, value in zip(instance.input_names, instance.inputs, strict=True)
              if isinstance(value, Tensor)}  # fmt: skip
     held = [*instance.module.named_parameters(), *instance.module.named_buffers()]
-    names |= {id(tensor): name.replace(".", "_") for name, tensor in held}
+    names |= {id(tensor): as_argument(name) for name, tensor in held}
     with torch.no_grad(), _Trace(names) as trace:
         made = outputs(instance)
     lines = trace.lines
