@@ -37,9 +37,14 @@ def test_the_same_figures_are_a_tie() -> None:
     assert compare_text(found).startswith("a tie: 1.00x")
 
 
-def test_estimates_stay_estimates() -> None:
-    text = compare_text(compare_runs(named("one", device=None), named("two", 20.0, device=None)))
-    assert text.startswith("two's kernel is 1.30x as fast as one's, as estimated\n")
+def test_estimates_stay_estimates_and_form_no_ratio() -> None:
+    found = compare_runs(named("one", device=None), named("two", 20.0, device=None))
+    assert (found.ratio, found.overlap, found.first.speedup, found.first.fraction_of_bound) == (None, None, None, None)
+    assert [pair.ratio for pair in found.cases] == [None]
+    text = compare_text(found)
+    assert text.startswith("no ratio: without a GPU nothing was timed")
+    assert "verified again" in text
+    assert "confirmed" not in text
     assert "26.00 µs (estimate)" in text
     assert "case (µs, estimate)" in text
 
@@ -85,6 +90,6 @@ def test_an_unconfirmed_kernel_is_called_so() -> None:
 def test_a_run_that_found_nothing_better_took_no_time_to_find_it() -> None:
     seed = short_run()[0]
     view = replace(named("idle"), trials=(seed,), confirmed={}, finished_s={0: 5.0})
-    side = compare_runs(view, named("new")).first
+    side = compare_runs(view, named("new", device=None)).first
     assert (side.best, side.is_starter, side.to_best_s) == (0, True, None)
-    assert "trial 0, the starter" in compare_text(compare_runs(view, named("new")))
+    assert "trial 0, the starter" in compare_text(compare_runs(view, named("new", device=None)))

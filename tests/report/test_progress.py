@@ -127,7 +127,7 @@ def test_after_the_last_telling_what_was_found_is_being_confirmed(tmp_path: Path
             progress.take(event)
         assert dict(progress.rows(now))["running"] == "confirming what was found"
         assert progress.take(journal.append_confirmed(0, passed(41.0))) == (
-            "trial 0 confirmation: passed, 41.00 µs (estimate)"
+            "trial 0 second verification: passed, 41.00 µs (estimate)"
         )
         assert progress.take(journal.append_stopped("finished", 2.0)) == "search stops: finished"
         assert dict(progress.rows(now))["running"] == "nothing"

@@ -68,12 +68,13 @@ def test_the_source_of_a_trial_has_its_config_written_in() -> None:
 
 
 def test_the_share_of_the_bound_counts_timed_cases_only() -> None:
-    assert share_of_bound(passed(32.0), problem_info().cases) == pytest.approx(0.5)
+    assert share_of_bound(passed(32.0, measured=True), problem_info().cases) == pytest.approx(0.5)
+    assert share_of_bound(passed(32.0), problem_info().cases) is None, "an estimate has none"
     assert share_of_bound(failed(), problem_info().cases) is None
 
 
 def test_the_share_of_the_bound_leaves_held_out_cases_out_as_the_score_does() -> None:
-    evaluation = passed(32.0)
+    evaluation = passed(32.0, measured=True)
     slow = msgspec.structs.replace(evaluation.results[-1], case="odd", timing=Timing(kind="measured", median_us=9e9))
     both = msgspec.structs.replace(evaluation, results=(*evaluation.results, slow))
     assert share_of_bound(both, problem_info().cases) == pytest.approx(0.5)
@@ -93,5 +94,5 @@ def test_while_a_search_is_not_over_the_starter_does_not_stand_yet(reason: str |
 
 def test_a_case_without_work_has_no_share_of_a_bound() -> None:
     free = case_info("square", 0.0)
-    assert share_of_bound(passed(32.0), (free,)) is None
-    assert share_of_bound(passed(32.0), (case_info("square", 16.0),)) == pytest.approx(0.5)
+    assert share_of_bound(passed(32.0, measured=True), (free,)) is None
+    assert share_of_bound(passed(32.0, measured=True), (case_info("square", 16.0),)) == pytest.approx(0.5)

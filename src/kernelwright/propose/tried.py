@@ -118,8 +118,10 @@ def outcome(trial: Trial) -> str:
 
 
 def versus(before: Trial | None, after: Trial) -> str:
-    """The speedup of a trial over the one it came from; "" where one of them has no time."""
+    """The speedup of a trial over the one it came from; "" where one of them was not measured."""
     if before is None or before.score_us is None or after.score_us is None:
+        return ""
+    if any(one.evaluation is not None and one.evaluation.timing_kind == "estimate" for one in (before, after)):
         return ""
     ratio = after.score_us / before.score_us
     return f", {1 / ratio:.2f}× as fast as trial {before.number}"

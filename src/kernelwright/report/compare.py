@@ -88,7 +88,7 @@ def compare_runs(first: RunView, second: RunView) -> Comparison:
     one, other = _figure(first), _figure(second)
     ratio = overlap = None
     if not reasons and one is not None and other is not None:
-        ratio = _ratio(sides[0].time_us, sides[1].time_us)
+        ratio = _ratio(sides[0].time_us, sides[1].time_us, sides[0].kind)
         overlap = not (beats(one, other) or beats(other, one)) if ratio is not None else None
     return Comparison(
         first=sides[0],
@@ -111,6 +111,8 @@ def compare_text(found: Comparison) -> str:
 def _sentence(found: Comparison) -> str:
     if found.not_comparable:
         return f"not comparable: {'; '.join(found.not_comparable)}"
+    if found.first.kind == found.second.kind == "estimate":
+        return "no ratio: without a GPU nothing was timed, and estimates rank the variants of one kernel at best"
     if found.ratio is None:
         return "nothing to compare: a run without a kernel that passed"
     if found.overlap:
@@ -118,14 +120,14 @@ def _sentence(found: Comparison) -> str:
     faster, slower = (found.second, found.first) if found.ratio > 1 else (found.first, found.second)
     gain = times_text(max(found.ratio, 1 / found.ratio))
     unsure = "" if found.first.confirmed and found.second.confirmed else "; not both are confirmed"
-    estimated = ", as estimated" if found.first.kind == "estimate" else ""
-    return f"{faster.run}'s kernel is {gain} as fast as {slower.run}'s{estimated}{unsure}"
+    return f"{faster.run}'s kernel is {gain} as fast as {slower.run}'s{unsure}"
 
 
 def _side(view: RunView) -> Side:
     info, trial, seed = view.info, view.best or view.leader, view.seed
     evaluation = _figure(view)
     time_us = evaluation.score_us if evaluation is not None else None
+    kind = evaluation.timing_kind if evaluation is not None else None
     usage, found = run_usage(view), until_best(view)
     return Side(
         run=view.folder.name,
@@ -142,8 +144,8 @@ def _side(view: RunView) -> Side:
         confirmed=view.best is not None,
         is_starter=trial is not None and trial is seed and info.starter is not None,
         time_us=time_us,
-        kind=evaluation.timing_kind if evaluation is not None else None,
-        speedup=_ratio(seed.score_us if seed is not None else None, time_us),
+        kind=kind,
+        speedup=_ratio(seed.score_us if seed is not None else None, time_us, kind),
         fraction_of_bound=share_of_bound(evaluation, info.problem.cases) if evaluation is not None else None,
         library=info.problem.library,
         to_best_s=found.seconds if found is not None else None,
@@ -182,7 +184,7 @@ def _pairs(one: Evaluation | None, other: Evaluation | None, kind: Kind | None) 
             case=case,
             first_us=results[0].get(case),
             second_us=results[1].get(case),
-            ratio=_ratio(results[0].get(case), results[1].get(case)),
+            ratio=_ratio(results[0].get(case), results[1].get(case), kind),
             kind=kind,
         )
         for case in cases
@@ -193,8 +195,8 @@ def _time_us(result: CaseResult) -> float | None:
     return result.timing.median_us if result.timing is not None else None
 
 
-def _ratio(numerator: float | None, denominator: float | None) -> float | None:
-    return numerator / denominator if numerator and denominator else None
+def _ratio(numerator: float | None, denominator: float | None, kind: Kind | None) -> float | None:
+    return numerator / denominator if numerator and denominator and kind == "measured" else None
 
 
 def _sides_table(first: Side, second: Side) -> str:
@@ -231,7 +233,10 @@ def _cost_text(side: Side) -> str:
 
 
 def _sure(side: Side) -> str:
-    return "the starter" if side.is_starter else "confirmed" if side.confirmed else "not confirmed"
+    if side.is_starter:
+        return "the starter"
+    again = "verified again" if side.kind == "estimate" else "confirmed"
+    return again if side.confirmed else "not confirmed"
 
 
 def _cases_table(found: Comparison) -> str:

@@ -209,7 +209,8 @@ def results_table(results: Sequence[CaseResult], cases: Sequence[CaseInfo] = ())
         for row, timing in zip(rows, timings, strict=True):
             bound_us = bounds_us.get(row[0])
             median_us = timing.median_us if timing is not None else None
-            share = bound_us / median_us if bound_us is not None and median_us else None
+            is_measured = timing is not None and timing.kind == "measured"
+            share = bound_us / median_us if is_measured and bound_us is not None and median_us else None
             row += [
                 number_text(median_us, unit),
                 number_text(bound_us if median_us is not None else None, unit),

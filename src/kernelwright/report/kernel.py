@@ -50,7 +50,8 @@ def _facts(trial: Trial, view: RunView) -> list[str]:
     if confirmation is not None:
         time = confirmation.score_us
         figure = confirmation.reason if time is None else time_text(time, confirmation.timing_kind)
-        facts.append(f"confirmation {confirmation.status.value}: {figure}")
+        again = "second verification" if confirmation.timing_kind == "estimate" else "confirmation"
+        facts.append(f"{again} {confirmation.status.value}: {figure}")
     judged = confirmation or evaluation
     if judged is not None:
         facts += serves_texts(judged) + library_texts(judged) + unjudged_texts(judged)

@@ -99,7 +99,8 @@ class Progress:
             return f"{trial} proposed by {payload.author}" + (f": {_first_line(payload.note)}" if payload.note else "")
         if isinstance(payload, Evaluation):
             if event.kind is EventKind.CONFIRMED:
-                return f"{trial} confirmation: {_outcome(payload)}"
+                again = "second verification" if payload.timing_kind == "estimate" else "confirmation"
+                return f"{trial} {again}: {_outcome(payload)}"
             best = best_trial(self._state.finished())
             leads = best is not None and best.number == event.number
             return f"{trial} evaluation: {_outcome(payload)}" + (f"; leads: {self._best_text()}" if leads else "")

@@ -189,7 +189,7 @@ def judged_source_of(trial: Trial, view: RunView) -> str | None:
 
 
 def share_of_bound(evaluation: Evaluation, cases: tuple[CaseInfo, ...]) -> float | None:
-    """Geometric mean over the timed cases of bound over time; None where nothing was timed.
+    """Geometric mean over the timed cases of bound over time; None where nothing was measured.
 
     A confirmation times held-out cases, too; like the score, the share leaves them out.
     """
@@ -197,6 +197,9 @@ def share_of_bound(evaluation: Evaluation, cases: tuple[CaseInfo, ...]) -> float
     shares = [
         bounds_us[result.case] / result.timing.median_us
         for result in evaluation.results
-        if result.timing is not None and bounds_us.get(result.case) and result.timing.median_us > 0
+        if result.timing is not None
+        and result.timing.kind == "measured"
+        and bounds_us.get(result.case)
+        and result.timing.median_us > 0
     ]
     return geometric_mean(shares) if shares else None

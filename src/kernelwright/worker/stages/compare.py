@@ -95,7 +95,6 @@ def estimated_case(info: CaseInfo, subjects: dict[str, Subject | Implementation]
                 median_us=timing.median_us,
                 kind="estimate",
                 method=timing.method,
-                fraction_of_bound=info.bound.bound_us / timing.median_us,
             )
         )
     return case_report(info, rows)
