@@ -11,7 +11,7 @@ import pytest
 from command_line import PROBLEM
 from fakes import ENVIRONMENT, FakeWorker
 from fakes import PROBLEM as INFO
-from generated import LAUNCH, SIZES, capture
+from generated import LAUNCH, SIZES, capture, of_product
 from kernelwright import codec
 from kernelwright.errors import NothingToWin, RequestError
 from kernelwright.jobs.optimize import optimize, resume
@@ -26,7 +26,7 @@ from kernelwright.model import (
     RunInfo,
     Status,
 )
-from samples import SOURCE
+from samples import SOURCE, passed
 from started import starting
 
 SOFTMAX = ("%1 = _softmax(x, -1, False) -> (4096, 4096) float32", "return %1")
@@ -201,6 +201,15 @@ def test_a_library_call_is_not_left_where_a_known_kernel_was_faster() -> None:
     assert found.best is not None
     assert found.best.proposal.author == "known kernel"
     assert any("leave it" in line and "gallery/softmax/best.py was 4.06x as fast" in line for line in lines)
+
+
+def test_a_float32_product_that_is_left_without_a_gpu_may_be_a_kernel_on_one() -> None:
+    Path("double/starter.py").unlink()
+    found = search(Traced(generated=of_product(4096), answer=lambda candidate, mode: passed(30.0, measured=True)))
+    assert "split_factor" in found.view.by_number[0].proposal.candidate.source
+    nowhere = msgspec.structs.replace(ENVIRONMENT, device=None)
+    with pytest.raises(NothingToWin, match=r"as far as can be judged here: on a GPU a kernel .* in TF32 parts"):
+        search(Traced(generated=of_product(4096), where=nowhere), out="other")
 
 
 @pytest.mark.parametrize(("ratio", "more"), [(1.01, ""), (4.06, "# fails: wrong\n")])

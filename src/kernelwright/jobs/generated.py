@@ -10,7 +10,7 @@ from kernelwright.errors import NothingToWin, RequestError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.inductor import LeaveIt, NotConverted, can_split, candidate_text
 from kernelwright.jobs.worker import Notify
-from kernelwright.model import KnownKernel, ProblemInfo, Status
+from kernelwright.model import Generated, KnownKernel, LibraryMode, ProblemInfo, Status
 from kernelwright.problems import ProblemPath
 from kernelwright.text.units import times_text
 
@@ -23,11 +23,13 @@ def require_generated(
 ) -> None:
     """Raise `RequestError` where what torch.compile generates for the loaded problem cannot become a candidate, and
     `NothingToWin` where the library call is the computation and no known kernel was faster than it elsewhere."""
+    generated, environment = worker.generate(), worker.environment()
     try:
-        candidate_text(worker.generate(), info.library, can_split(worker.environment()))
+        candidate_text(generated, info.library, can_split(environment))
     except LeaveIt as reason:
         if not (faster := faster_known(worker, known)):
-            raise NothingToWin(f"{info.name}: {reason}{best_known(known)}") from reason
+            elsewhere = only_on_a_gpu(generated, info.library) if environment.device is None else ""
+            raise NothingToWin(f"{info.name}: {reason}{elsewhere}{best_known(known)}") from reason
         notify(f"{reason}; but {faster}, so the search begins with that")
     except NotConverted as reason:
         lacks = "" if problem.starter is not None else f"{problem.name} has no starter.py beside it, and "
@@ -35,6 +37,15 @@ def require_generated(
             f"{lacks}what torch.compile generates for it cannot become a candidate: {reason}",
             "give a kernel with --starter FILE, or let a model write it: --proposer anthropic, openai or mailbox",
         ) from reason
+
+
+def only_on_a_gpu(generated: Generated, library: LibraryMode) -> str:
+    """What is said of a problem that is left without a GPU only."""
+    try:
+        candidate_text(generated, library, split=True)
+    except NotConverted:
+        return ""
+    return ", as far as can be judged here: on a GPU a kernel with float32 products in TF32 parts is tried"
 
 
 def best_known(known: Sequence[KnownKernel]) -> str:
