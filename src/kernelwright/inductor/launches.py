@@ -20,7 +20,7 @@ Config = Mapping[str, int]
 
 SMALL = 100
 """A kernel that many times smaller than the largest of a candidate takes no time worth tuning, and its config is
-written where it is launched."""
+written where it is launched. Templates are always tuned."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ class Kernels:
         self._tunables: list[list[str]] = [[] for _ in range(max(map(len, configs.values()), default=1))]
         elements = {kernel.name: self._elements(kernel, arguments) for _, kernel, arguments in host.launches}
         largest = max(elements.values(), default=0)
-        self._tuned = [name for name, number in elements.items() if number * SMALL >= largest]
+        templates = {kernel.name for _, kernel, _ in host.launches if kernel.template is not None}
+        self._tuned = [name for name, number in elements.items() if name in templates or number * SMALL >= largest]
         for line, kernel, arguments in host.launches:
             if kernel.name not in self._written:
                 every = [given for _, one, given in host.launches if one.name == kernel.name]
@@ -95,7 +96,7 @@ class Kernels:
         return Written(converted, constants, factor)
 
     def _elements(self, kernel: Kernel, arguments: Sequence[ast.expr]) -> int:
-        """How many elements a launch maps, reduces or, by a template, makes."""
+        """How many elements a launch maps, reduces or, by a template, makes for one group."""
         if (template := kernel.template) is not None:
             return math.prod(template.numbers[name] for name in (*template.rows, template.columns))
         extents = [given for one, given in zip(kernel.main.args.args, arguments, strict=False) if "_ptr" not in one.arg]

@@ -110,6 +110,15 @@ def test_a_second_kernel_has_sizes_as_arguments(shared_worker: StartedWorker, tm
         assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
 
 
+def test_a_template_is_tuned_however_few_elements_a_group_has(shared_worker: StartedWorker, tmp_path: Path) -> None:
+    """Stride and dilation have a common divisor, so that a second kernel makes all elements of all 256 groups."""
+    layers = "nn.ConvTranspose1d(256, 256, 3, stride=2, dilation=2, groups=256)"
+    sizes = {"large": 4000, "sizes": "batch, 256, side", "small": 31, "odd": 44}
+    source = candidate_text(generated(shared_worker, tmp_path / "groups.py", layers, sizes), "none")
+    assert re.search(r"^BLOCK_M(_\d)? = ", source, re.MULTILINE)
+    assert source.count("# Fuses: ") > 1
+
+
 def test_float64_is_left_to_the_library(shared_worker: StartedWorker, tmp_path: Path) -> None:
     layers = "nn.Conv1d(4, 6, 3).double()"
     found = generated(
