@@ -53,10 +53,6 @@ LAYERS = {
         "nn.ConvTranspose2d(17, 4, (3, 2), stride=(2, 3), padding=(1, 0), output_padding=(0, 1))",
         {"large": 64, "sizes": "batch, 17, side, 3 * side", "small": 6, "odd": 5},
     ),
-    "three sides, many channels": (
-        "nn.Conv3d(16, 5, (3, 2, 1), padding=(1, 0, 0), bias=False)",
-        {"large": 20, "sizes": "batch, 16, side, 2 * side, side", "small": 4, "odd": 5},
-    ),
     "a weight with its channels last": (
         "nn.Conv2d(4, 6, (3, 2), stride=2).to(memory_format=torch.channels_last)",
         {"large": 64, "sizes": "batch, 4, side, side", "small": 6, "odd": 5},
