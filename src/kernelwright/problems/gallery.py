@@ -7,7 +7,7 @@ from pathlib import Path
 PROBLEM_FILE = "problem.py"
 GALLERY = "gallery"
 WRITTEN = "problems"
-"""Where problems of live modules are written."""
+"""Where problems of live modules are written, unless another folder is named."""
 PACKAGE = Path(__file__).parents[1]
 
 

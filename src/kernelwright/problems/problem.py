@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kernelwright.problems.gallery import WRITTEN
 from kernelwright.problems.live import write_function, write_module
 from kernelwright.problems.paths import ProblemPath, find_problem
-
-FOLDER = "problems"
-"""Default output folder, in the working directory."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Problem(os.PathLike[str]):
         *,
         arguments: Mapping[str, Any] | None = None,
         name: str | None = None,
-        folder: str | os.PathLike[str] = FOLDER,
+        folder: str | os.PathLike[str] = WRITTEN,
     ) -> Problem:
         """Write a `torch.nn.Module` as the problem `folder`/`name`; see docs/problems.md for what is stored.
 
@@ -54,7 +52,7 @@ class Problem(os.PathLike[str]):
         example_inputs: Any,
         *,
         name: str | None = None,
-        folder: str | os.PathLike[str] = FOLDER,
+        folder: str | os.PathLike[str] = WRITTEN,
     ) -> Problem:
         """Write a function of tensors as the problem `folder`/`name`; see docs/problems.md for what is stored.
 
