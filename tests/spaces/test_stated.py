@@ -50,6 +50,34 @@ def test_stages_are_in_the_space_of_a_kernel_that_loads_in_a_loop_and_may_be_sta
     assert "num_stages" in stated(tmp_path, '[parameters]\n"k.num_stages" = [1, 2]').parameters[0].name
 
 
+SECOND = """
+
+@triton.jit
+def small(x):
+    tl.store(x, 1)
+
+
+WARPS = 4
+
+
+def second(x):
+    small[(1,)](x, num_warps=2)
+    k[(1,)](x, 1, BLOCK=BLOCK, num_warps=WARPS)
+    small[(2,)](x)
+"""
+
+
+def test_where_a_source_names_the_warps_of_one_kernel_it_keeps_those_of_others_unless_they_are_stated(
+    tmp_path: Path,
+) -> None:
+    both = SOURCE + SECOND.replace("=WARPS", "=4")
+    names = [one.name for one in found_space(both, {}).parameters]
+    assert names == ["BLOCK", "k.num_warps", "small.num_warps", "k.num_warps#2", "small.num_warps#2"]
+    assert [one.name for one in found_space(SOURCE + SECOND, {}).parameters] == ["BLOCK", "WARPS"]
+    one = stated(tmp_path, '[parameters]\n"small.num_warps" = [1, 2]', source=SOURCE + SECOND).parameters[0]
+    assert (one.name, one.choices) == ("small.num_warps", (1, 2))
+
+
 def test_a_source_without_tunables_is_refused_with_what_to_do() -> None:
     with pytest.raises(ConfigError, match=r"no tunables.*tl\.constexpr"):
         found_space("x = 1\n", {})

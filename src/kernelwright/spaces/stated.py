@@ -26,11 +26,18 @@ else:
 
 SHAPE = 'parameters = {name: [values]}, and restrictions = ["expression"] where there are any'
 
+OPTIONS = ("num_warps", "num_stages")
+"""Kinds of tunables that any launch has, in the source or by default."""
+
 
 def found_space(source: str, autotune: Mapping[str, int]) -> Space:
-    """The tunables of `source` with their choices, without idle ones. autotune: by kernel whose list of configs the
-    source computes, their number (`Evaluation.autotune`). Raises `ConfigError` if nothing can be tuned."""
-    tunables = [one for one in every_tunable(source, autotune) if not one.idle]
+    """The tunables of `source` with their choices, without idle ones. A source that names `num_warps` of one kernel, as
+    a constant, keeps what it writes for others: they take no time worth tuning. So with `num_stages`. autotune: by
+    kernel whose list of configs the source computes, their number (`Evaluation.autotune`). Raises `ConfigError` if
+    nothing can be tuned."""
+    every = [one for one in every_tunable(source, autotune) if not one.idle]
+    named = {one.kind for one in every if one.kind in OPTIONS and not is_of_launch(one)}
+    tunables = [one for one in every if one.kind not in named or not is_of_launch(one)]
     if not tunables:
         raise ConfigError(
             "the candidate has no tunables: no num_warps, num_stages, constexpr block or triton.autotune that can be "
@@ -40,6 +47,11 @@ def found_space(source: str, autotune: Mapping[str, int]) -> Space:
     return Space(
         parameters=tuple(Parameter(name=one.key, choices=one.choices, default=one.default) for one in tunables)
     )
+
+
+def is_of_launch(tunable: Tunable) -> bool:
+    """Whether its number is written, or missing, at a launch: no constant of the source has it."""
+    return "." in tunable.key
 
 
 def every_tunable(source: str, autotune: Mapping[str, int]) -> list[Tunable]:
