@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from kernelwright.worker.bounds.demand import NOT_FOLLOWED
 from kernelwright.worker.bounds.work import Taped, Work, least_work, taped
 from kernelwright.worker.reference.instance import Instance
 
@@ -249,6 +250,18 @@ def test_without_values_no_more_is_counted_and_what_was_assumed_is_said(case: Mo
 def unpacked(case: Model) -> tuple[Any, ...]:
     module, inputs = case.make()
     return (module, *inputs)
+
+
+def test_what_is_read_of_a_large_intermediate_is_followed_and_said_where_it_is_too_large() -> None:
+    with FakeTensorMode():
+        pooled = [
+            called(nn.Sequential(nn.Conv2d(1, 4, 1, bias=False), nn.MaxPool2d(2)), torch.empty(samples, 1, 4097, 4097))
+            for samples in (3, 4)
+        ]
+    followed, lost = map(least_work, pooled)
+    assert followed.flop == {"float32": 3 * 4 * 4096 * 4096 * 2}
+    assert (followed.reads[0].bytes, followed.assumed) == (3 * 4096 * 4096 * 4, ())
+    assert (lost.flop, lost.reads[0].bytes, lost.assumed) == ({}, 0, (NOT_FOLLOWED,))
 
 
 def test_what_is_left_of_a_large_tensor_is_counted_without_a_mask() -> None:

@@ -13,11 +13,12 @@ from torch import Tensor
 
 from kernelwright.worker.bounds.tape import Tape, View
 
-LIMIT_ELEMENTS = 1 << 27
+LIMIT_ELEMENTS = 1 << 28
 """A storage with more elements gets no mask, which would take a byte for each element. Its parts are counted instead.
 """
 
-PARTS = "of a tensor of more than 2^27 elements only the largest part that is read counts, unless its parts fill it"
+PARTS = "of a tensor of more than 2^28 elements only the largest part that is read counts, unless its parts fill it"
+NOT_FOLLOWED = "what a tensor of more than 2^28 elements is made from does not count where only a part of it is read"
 
 FINE_ELEMENTS = 1 << 24
 """Limit up to which single elements of an intermediate tensor are followed."""
@@ -97,6 +98,8 @@ class Demand:
             return None
         if view.storage in self.whole:
             return True
+        if view.storage in self.parts:
+            self.assumed[NOT_FOLLOWED] = None
         if view.storage not in self.masks:
             return None
         wanted = self._window(view, self.masks[view.storage]).any(-1).broadcast_to(view.shape)
