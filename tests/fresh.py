@@ -1,7 +1,8 @@
 """kernelwright installed from its wheel into a new environment, outside the checkout, as a newcomer has it.
 
 What it depends on is not downloaded again: the environment reads it from the tests' own site-packages. A `.pth` line
-adds a folder to `sys.path` and nothing else, so the checkout's editable install there stays out of it.
+adds a folder to `sys.path` and nothing else, so the checkout's editable install there stays out of it. Packages that the
+wheel does not declare are there, too, and are hidden.
 """
 
 from __future__ import annotations
@@ -12,9 +13,27 @@ import sys
 import sysconfig
 import venv
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 ROOT = Path(__file__).parents[1]
+
+EXTRAS = ("worker", "report", "mcp")
+"""As `pip install 'kernelwright[worker,report,mcp]'`."""
+
+HIDING = """
+import sys
+
+class Hiding:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {hidden}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}: the wheel does not ask for it", name=name)
+
+sys.meta_path.insert(0, Hiding())
+"""
 
 
 @dataclass(frozen=True)
@@ -53,8 +72,35 @@ def build_wheel(folder: Path) -> Path:
     return wheel
 
 
-def install(wheel: Path, folder: Path) -> Fresh:
-    """A new environment in `folder` with the wheel, and beside it an empty folder to work in."""
+def needed(name: str, extras: frozenset[str], found: set[str], path: list[str]) -> None:
+    """Add the distributions that one of `path` asks for, and all that these ask for, to `found`."""
+    asking = next(iter(metadata.distributions(name=name, path=path)))
+    for text in asking.requires or ():
+        one = Requirement(text)
+        if one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+            key = f"{canonicalize_name(one.name)}[{','.join(sorted(one.extras))}]"
+            if key not in found:
+                found.add(key)
+                needed(one.name, frozenset(one.extras), found, path)
+
+
+def undeclared(site: Path, there: str, besides: tuple[str, ...]) -> set[str]:
+    """The modules in the folder `there` that no distribution brings which the wheel in `site` asks for, or `besides`."""
+    found: set[str] = set()
+    for name, extras in (("kernelwright", frozenset(EXTRAS)), *((one, frozenset[str]()) for one in besides)):
+        found.add(name)
+        needed(name, extras, found, [str(site), there])
+    wanted = {name.partition("[")[0] for name in found}
+    shown, hidden = set[str](), set[str]()
+    for one in metadata.distributions(path=[there]):
+        modules = {file.parts[0].partition(".")[0] for file in one.files or () if file.suffix in (".py", ".so")}
+        (shown if canonicalize_name(one.name) in wanted else hidden).update(modules)
+    return hidden - shown
+
+
+def install(wheel: Path, folder: Path, besides: tuple[str, ...] = ()) -> Fresh:
+    """A new environment in `folder` with the wheel, and beside it an empty folder to work in. besides: distributions
+    that a user has installed for other reasons."""
     place, home = folder / "environment", folder / "home"
     home.mkdir()
     venv.create(place, with_pip=False, symlinks=True)
@@ -65,5 +111,7 @@ def install(wheel: Path, folder: Path) -> Fresh:
         check=True, capture_output=True,
     )  # fmt: skip
     site = Path(sysconfig.get_path("purelib", vars={"base": str(place), "platbase": str(place)}))
-    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    there = sysconfig.get_path("purelib")
+    (site / "hiding.py").write_text(HIDING.format(hidden=undeclared(site, there, besides)))
+    (site / "dependencies.pth").write_text(f"import hiding\n{there}\n")
     return Fresh(home, python, wheel)

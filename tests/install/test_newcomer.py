@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from importlib.util import find_spec
 
 import pytest
 
@@ -43,6 +44,9 @@ anyio.run(main)
 """
 
 
+NOTEBOOKS = ("nbclient", "ipykernel")
+"""What runs a notebook, which kernelwright does not bring."""
+
 NOTEBOOK = """
 import json, nbformat
 from nbclient import NotebookClient
@@ -65,7 +69,7 @@ print(json.dumps(shown))
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Fresh:
     folder = tmp_path_factory.mktemp("fresh")
-    return install(build_wheel(folder), folder)
+    return install(build_wheel(folder), folder, besides=tuple(filter(find_spec, NOTEBOOKS)))
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +100,7 @@ def test_a_pytorch_file_becomes_a_verified_kernel_and_the_time_to_it_is_printed(
 @pytest.mark.timeout(240)
 def test_a_notebook_shows_what_the_functions_return(fresh: Fresh) -> None:
     """A search of one trial: with more, or a problem of the gallery, it takes minutes on a CPU."""
-    for package in ("nbclient", "ipykernel"):
+    for package in NOTEBOOKS:
         pytest.importorskip(package, reason="running a notebook needs nbclient and ipykernel: pip install -e '.[dev]'")
     imports, layers, problem, (checked,), (progress, run) = json.loads(fresh("python", "-c", NOTEBOOK).stdout)
     assert imports == layers == problem == []

@@ -54,6 +54,13 @@ def test_it_is_the_installed_package_that_runs_and_not_the_checkout(fresh: Fresh
     assert place.is_relative_to(fresh.python.parents[1])
 
 
+def test_nothing_is_there_that_the_wheel_does_not_ask_for(fresh: Fresh) -> None:
+    """Hence every other test here finds an import that pyproject.toml leaves out."""
+    assert "the wheel does not ask for it" in fresh("python", "-c", "import pytest", status=1).stderr
+    assert "the wheel does not ask for it" in fresh("python", "-c", "import nbclient", status=1).stderr
+    fresh("python", "-c", "import torch, triton, numpy, rich, jinja2, matplotlib, mcp.server")
+
+
 def test_a_problem_is_optimized_by_its_name_outside_the_checkout(fresh: Fresh) -> None:
     fresh("kernelwright", "optimize", "softmax", "--trials", "2", "--out", "runs/first")
     assert "def " in (fresh.home / "runs/first/best_kernel.py").read_text()
