@@ -1,8 +1,8 @@
 """kernelwright installed from its wheel into a new environment, outside the checkout, as a newcomer has it.
 
 What it depends on is not downloaded again: the environment reads it from the tests' own site-packages. A `.pth` line
-adds a folder to `sys.path` and nothing else, so the checkout's editable install there stays out of it. Packages that the
-wheel does not declare are there, too, and are hidden.
+adds a folder to `sys.path` and nothing else, so the checkout's editable install there stays out of it. What the wheel
+does not ask for is there, too, and is hidden.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def needed(name: str, extras: frozenset[str], found: set[str], path: list[str]) 
 
 
 def undeclared(site: Path, there: str, besides: tuple[str, ...]) -> set[str]:
-    """The modules in the folder `there` that no distribution brings which the wheel in `site` asks for, or `besides`."""
+    """The modules in the folder `there` that neither the wheel in `site` asks for, nor one of `besides`."""
     found: set[str] = set()
     for name, extras in (("kernelwright", frozenset(EXTRAS)), *((one, frozenset[str]()) for one in besides)):
         found.add(name)
