@@ -5,7 +5,9 @@ The worker is fake, the server and the client are not. The rule: only what the a
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -291,3 +293,19 @@ def test_a_problem_of_which_nothing_can_be_judged_here_is_refused_at_the_start(h
 
 def test_the_verb_needs_no_terminal_to_say_what_it_is() -> None:
     assert "Serve runs to a coding agent over MCP." in run("mcp", "--help").stdout
+
+
+def test_a_client_that_is_killed_ends_the_server_without_a_traceback(home: Path) -> None:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "gone", "version": "1"}}
+    command = [sys.executable, "-m", "kernelwright", "mcp"]
+    with subprocess.Popen(
+        command, cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert server.stderr is not None
+        server.stdout.close()
+        server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n")
+        server.stdin.close()
+        assert server.stderr.read() == ""
+        assert server.wait() == 0

@@ -37,5 +37,14 @@ def mcp(parts: Parts, target: str | None) -> None:
     agent = AgentSession(start_worker=parts.start_worker, notify=note, target=target)
     try:
         server(agent).run("stdio")
+    except Exception as error:
+        if not is_unheard(error):
+            raise
     finally:
         agent.close()
+
+
+def is_unheard(error: BaseException) -> bool:
+    """Whether nothing went wrong but that the agent has ended: its end of the pipe is closed. The SDK raises groups."""
+    members = getattr(error, "exceptions", ())
+    return all(map(is_unheard, members)) if members else isinstance(error, BrokenPipeError)
