@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import msgspec
 import pytest
 import torch
 from torch import nn
@@ -23,6 +24,7 @@ from kernelwright.problems import ProblemPath, copy_problem
 from kernelwright.problems.live import inputs, write_function, write_module
 from kernelwright.problems.problem import Problem
 from kernelwright.worker.reference import load
+from kernelwright.worker.reference.derive import derive
 
 PACKAGE = {
     "__init__.py": "from .block import Block\n",
@@ -143,6 +145,31 @@ def test_inputs_are_the_examples_values_in_another_order_for_every_seed(acme: Mo
     assert torch.equal(first[0].flatten().sort().values, x.flatten().sort().values)
     assert isinstance(first[1], torch.Tensor)
     assert torch.equal(first[1], mask)
+
+
+def test_inputs_of_other_sizes_are_made_from_the_examples(acme: ModuleType, tmp_path: Path) -> None:
+    x, mask = torch.arange(6 * 24.0).view(6, 24).flip(0), torch.arange(6).view(6, 1) > 2
+    made = write_module(acme.Block(24), {"x": x, "mask": mask}, {}, "mine", tmp_path)
+    problem = load.load_problem(str(made.file))
+    for rows, kept in ((4, [0, 0, 1, 1]), (9, [0, 0, 0, 0, 0, 1, 1, 1, 1]), (6, [0, 0, 0, 1, 1, 1])):
+        case = msgspec.structs.replace(problem.cases[0], params={"x_size0": rows})
+        drawn, ascending = problem.instance(case, seed=3).inputs
+        assert isinstance(drawn, torch.Tensor)
+        assert isinstance(ascending, torch.Tensor)
+        assert ascending.flatten().int().tolist() == kept
+        assert drawn.shape == (rows, 24)
+        values, times = drawn.unique(return_counts=True)
+        assert len(values) == min(rows, 6) * 24
+        assert int(times.max()) - int(times.min()) <= 1
+
+
+def test_another_batch_is_derived_for_a_live_module_so_that_its_kernel_serves_any(
+    acme: ModuleType, tmp_path: Path
+) -> None:
+    x, mask = torch.randn(40, 24), torch.arange(40).view(40, 1) > 20
+    made = write_module(acme.Block(24), {"x": x, "mask": mask}, {}, "mine", tmp_path)
+    [odd] = derive(load.load_problem(str(made.file))).cases
+    assert (odd.held_out, odd.params) == (True, {"x_size0": 3, "width": 17, "hidden": 33})
 
 
 def test_keyword_inputs_reach_forward_by_name(acme: ModuleType, worker: Worker, tmp_path: Path) -> None:

@@ -53,17 +53,20 @@ def example(part):
 
 DRAWN = '''
 def drawn(name, *shape):
-    """The values of the example's input in another order for every seed; of another shape, drawn from them."""
+    """The values of the example's input in another order for every seed; of another shape, some or all, repeated."""
     values, count = example("inputs")[name].flatten(), math.prod(shape)
-    order = torch.randperm(count) if count == values.numel() else torch.randint(values.numel(), (count,))
+    order = (torch.randperm(count).double() * (values.numel() / max(count, 1))).long()
     return values.to(order.device)[order].reshape(shape)
 '''
 
 KEPT = '''
 def kept(name, *shape):
-    """The example's input as it is (indices, masks, positions); of another shape, drawn from its values."""
+    """The example's input as it is (indices, masks, positions); of another shape, its values at even distances."""
     values = example("inputs")[name]
-    return values if tuple(values.shape) == shape else drawn(name, *shape)
+    for dim, size in enumerate(shape):
+        places = (torch.arange(size).double() * (values.shape[dim] / max(size, 1))).long()
+        values = values.to(places.device).index_select(dim, places)
+    return values
 '''
 
 RESTORE = """        for name, values in example("buffers").items():
