@@ -10,6 +10,7 @@ from typing import Any
 
 from kernelwright.model import CaseResult, Evaluation, LibraryMode, Record
 from kernelwright.report.cost import run_usage, until_best
+from kernelwright.report.evaluation import SECOND_LOOK
 from kernelwright.report.trials import tally
 from kernelwright.report.view import RunView, share_of_bound
 from kernelwright.search.ranking import beats
@@ -235,8 +236,7 @@ def _cost_text(side: Side) -> str:
 def _sure(side: Side) -> str:
     if side.is_starter:
         return "the starter"
-    again = "verified again" if side.kind == "estimate" else "confirmed"
-    return again if side.confirmed else "not confirmed"
+    return SECOND_LOOK[side.kind] if side.confirmed else "not confirmed"
 
 
 def _cases_table(found: Comparison) -> str:

@@ -16,7 +16,13 @@ from kernelwright.report.commands import repeat_commands
 from kernelwright.report.control_arm import control_text, read_control
 from kernelwright.report.convergence import convergence_text, kind_of
 from kernelwright.report.cost import cost_grid, cost_lines, cost_text, run_usage, stage_grid, until_lines
-from kernelwright.report.evaluation import KERNELS_HEADER, environment_settings, kernel_rows, throttled_texts
+from kernelwright.report.evaluation import (
+    KERNELS_HEADER,
+    SECOND_LOOK,
+    environment_settings,
+    kernel_rows,
+    throttled_texts,
+)
 from kernelwright.report.framework import against_framework
 from kernelwright.report.kernel import kernel_text
 from kernelwright.report.lanes import lanes_section
@@ -213,8 +219,11 @@ def _figures(view: RunView, evaluation: Evaluation | None) -> list[Figure]:
     trial, seed, usage = view.best or view.leader, view.seed, run_usage(view)
     found = []
     if trial is not None and evaluation is not None and evaluation.score_us is not None:
-        again = "confirmed" if evaluation.timing_kind == "measured" else "verified again"
-        sure = again if trial.number in view.confirmed and view.best is trial else "in the search"
+        sure = (
+            SECOND_LOOK[evaluation.timing_kind]
+            if trial.number in view.confirmed and view.best is trial
+            else "in the search"
+        )
         sure += ", throttled" if throttled_texts(evaluation.results) else ""
         found.append(Figure("Time", time_text(evaluation.score_us, evaluation.timing_kind), sure))
         is_measured = evaluation.timing_kind == "measured"

@@ -36,6 +36,10 @@ VERIFIED_ON = {
     None: "values never compared",
 }
 
+SECOND_LOOK = {"measured": "confirmed", "estimate": "verified again", None: "verified again"}
+"""What a second evaluation in a fresh process makes of a kernel, by the kind of its time: without a GPU it confirms no
+speed."""
+
 MOST_UNSEEN = 3
 """Most large cases that are named with the distributions that were not seen on them."""
 

@@ -12,6 +12,7 @@ from kernelwright.model import Evaluation, Status, Trial
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.elsewhere import repeated_text
 from kernelwright.report.evaluation import (
+    SECOND_LOOK,
     TF32,
     VERIFIED_ON,
     below_bound_texts,
@@ -118,9 +119,8 @@ def verdict_text(view: RunView) -> str:
 
 
 def confirmed_on(confirmation: Evaluation, view: RunView) -> str:
-    """What a confirmation covered; a held-out case that could not be judged here is not counted in. Where nothing was
-    measured it confirms no speed, so it is called a verification."""
-    what = "verified again" if confirmation.timing_kind == "estimate" else "confirmed"
+    """What a confirmation covered; a held-out case that could not be judged here is not counted in."""
+    what = SECOND_LOOK[confirmation.timing_kind]
     held_out = {info.case.name for info in view.info.problem.cases if info.case.held_out}
     judged = [result for result in confirmation.results if result.case in held_out]
     passed = sum(result.status is Status.PASSED for result in judged)
