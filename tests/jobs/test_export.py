@@ -63,6 +63,16 @@ def test_a_problem_with_modules_of_its_own_is_refused_rather_than_exported_witho
     assert not Path("exports").exists()
 
 
+def test_of_a_live_module_with_values_that_an_export_lacks_it_says_how_to_do_without() -> None:
+    Path("live").mkdir()
+    Path("live/problem.py").write_text(PROBLEM)
+    Path("live/example.pt").write_bytes(b"")
+    source = ExportSource("mine.py", problem="live")
+    with pytest.raises(RequestError) as refused:
+        export(source, start_worker=starting(FakeWorker(problem=DOUBLE)), notify=pytest.fail)
+    assert refused.value.hint == "of inputs made by torch.ones, Problem.from_module stores only the shapes"
+
+
 def test_a_candidate_that_could_not_be_judged_is_the_machine_s_fault() -> None:
     with pytest.raises(MachineError, match=r"mine\.py could not be verified here: off by one"):
         export(SOURCE, start_worker=starting(answering(Status.NOT_VERIFIED)), notify=pytest.fail)

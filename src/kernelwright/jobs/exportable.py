@@ -22,6 +22,7 @@ from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.journal import Journal
 from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, LibraryMode, ProblemInfo, Status
 from kernelwright.problems import ProblemPath, find_problem, problem_in_run, read_problem_text
+from kernelwright.problems.paths import EXAMPLE_FILE
 from kernelwright.report.view import RunView, read_run
 
 
@@ -155,7 +156,9 @@ def assemble(
         beside = problem.beside[0].relative_to(problem.file.parent)
         raise RequestError(
             f"{info.name} needs {beside} beside its file, and an export holds only the file",
-            "put what it reads and imports into problem.py",
+            "of inputs made by torch.ones, Problem.from_module stores only the shapes"
+            if beside.name == EXAMPLE_FILE
+            else "put what it reads and imports into problem.py",
         )
     if evaluation.status is Status.NOT_VERIFIED:
         raise MachineError(f"{source.what} could not be verified here: {evaluation.reason}", "export it on the GPU")
