@@ -74,7 +74,8 @@ def build_wheel(folder: Path) -> Path:
 
 def needed(name: str, extras: frozenset[str], found: set[str], path: list[str]) -> None:
     """Add the distributions that one of `path` asks for, and all that these ask for, to `found`."""
-    asking = next(iter(metadata.distributions(name=name, path=path)))
+    asking = next(iter(metadata.distributions(name=name, path=path)), None)
+    assert asking is not None, f"{name} is not installed: pip install -e '.[dev]'"
     for text in asking.requires or ():
         one = Requirement(text)
         if one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in ("", *extras)):

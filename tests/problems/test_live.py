@@ -161,6 +161,7 @@ def test_inputs_of_other_sizes_are_made_from_the_examples(acme: ModuleType, tmp_
         values, times = drawn.unique(return_counts=True)
         assert len(values) == min(rows, 6) * 24
         assert int(times.max()) - int(times.min()) <= 1
+        assert torch.isin(drawn, x.flatten()[-24:]).any(), "the last of the example's values, too"
 
 
 def test_another_batch_is_derived_for_a_live_module_so_that_its_kernel_serves_any(

@@ -38,13 +38,13 @@ def mcp(parts: Parts, target: str | None) -> None:
     try:
         server(agent).run("stdio")
     except Exception as error:
-        if not is_unheard(error):
+        if not is_closed_pipe(error):
             raise
     finally:
         agent.close()
 
 
-def is_unheard(error: BaseException) -> bool:
-    """Whether nothing went wrong but that the agent has ended: its end of the pipe is closed. The SDK raises groups."""
+def is_closed_pipe(error: BaseException) -> bool:
+    """Whether the only error is that the agent closed its end of the pipe. The SDK wraps it in an exception group."""
     members = getattr(error, "exceptions", ())
-    return all(map(is_unheard, members)) if members else isinstance(error, BrokenPipeError)
+    return all(map(is_closed_pipe, members)) if members else isinstance(error, BrokenPipeError)

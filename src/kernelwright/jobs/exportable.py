@@ -156,7 +156,8 @@ def assemble(
         beside = problem.beside[0].relative_to(problem.file.parent)
         raise RequestError(
             f"{info.name} needs {beside} beside its file, and an export holds only the file",
-            "of inputs made by torch.ones, Problem.from_module stores only the shapes"
+            "give Problem.from_module inputs made by torch.ones: their values are not stored; compute buffers in the "
+            "constructor"
             if beside.name == EXAMPLE_FILE
             else "put what it reads and imports into problem.py",
         )

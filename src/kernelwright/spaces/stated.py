@@ -31,10 +31,10 @@ OPTIONS = ("num_warps", "num_stages")
 
 
 def found_space(source: str, autotune: Mapping[str, int]) -> Space:
-    """The tunables of `source` with their choices, without idle ones. A source that names `num_warps` of one kernel, as
-    a constant, keeps what it writes for others: they take no time worth tuning. So with `num_stages`. autotune: by
-    kernel whose list of configs the source computes, their number (`Evaluation.autotune`). Raises `ConfigError` if
-    nothing can be tuned."""
+    """The tunables of `source` with their choices, without idle ones. Where a constant of the source gives `num_warps`,
+    launches that write it as a number or omit it are not tuned: the author is assumed to have named what matters. The
+    same for `num_stages`. autotune: by kernel whose list of configs the source computes, their number
+    (`Evaluation.autotune`). Raises `ConfigError` if nothing can be tuned."""
     every = [one for one in every_tunable(source, autotune) if not one.idle]
     named = {one.kind for one in every if one.kind in OPTIONS and not is_of_launch(one)}
     tunables = [one for one in every if one.kind not in named or not is_of_launch(one)]
@@ -50,7 +50,7 @@ def found_space(source: str, autotune: Mapping[str, int]) -> Space:
 
 
 def is_of_launch(tunable: Tunable) -> bool:
-    """Whether its number is written, or missing, at a launch: no constant of the source has it."""
+    """Whether the value is a number at a launch, or missing there, rather than a constant of the source."""
     return "." in tunable.key
 
 

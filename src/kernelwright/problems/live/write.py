@@ -53,9 +53,10 @@ def example(part):
 
 DRAWN = '''
 def drawn(name, *shape):
-    """The values of the example's input in another order for every seed; of another shape, some or all, repeated."""
+    """The values of the example's input in another order for every seed. For another shape, values are left out or
+    repeated evenly."""
     values, count = example("inputs")[name].flatten(), math.prod(shape)
-    order = (torch.randperm(count).double() * (values.numel() / max(count, 1))).long()
+    order = torch.div(torch.randperm(count) * values.numel(), max(count, 1), rounding_mode="floor")
     return values.to(order.device)[order].reshape(shape)
 '''
 
@@ -64,7 +65,7 @@ def kept(name, *shape):
     """The example's input as it is (indices, masks, positions); of another shape, its values at even distances."""
     values = example("inputs")[name]
     for dim, size in enumerate(shape):
-        places = (torch.arange(size).double() * (values.shape[dim] / max(size, 1))).long()
+        places = torch.div(torch.arange(size) * values.shape[dim], max(size, 1), rounding_mode="floor")
         values = values.to(places.device).index_select(dim, places)
     return values
 '''
@@ -197,7 +198,7 @@ def _clear(home: Path) -> None:
 def _text(parts: _Parts, modules: set[str], own: bool) -> str:
     inputs = parts.inputs
     calls = {text.partition("(")[0] for text in inputs.texts}
-    standard = {"math"} if calls & {"drawn", "kept"} else set()
+    standard = {"math"} if "drawn" in calls else set()
     standard |= {"sys"} if own else set()
     library = [f"import {name}" for name in sorted(standard | (modules & set(sys.stdlib_module_names)))]
     others = [f"import {name}" for name in sorted(modules - set(sys.stdlib_module_names))]
@@ -213,7 +214,7 @@ def _text(parts: _Parts, modules: set[str], own: bool) -> str:
     )  # fmt: skip
     if inputs.stored or parts.buffers:
         text += "\n" + EXAMPLE
-    text += "\n" + DRAWN if calls & {"drawn", "kept"} else ""
+    text += "\n" + DRAWN if "drawn" in calls else ""
     text += "\n" + KEPT if "kept" in calls else ""
     sizes = ", ".join(f"{name}={size}" for name, size in inputs.sizes.items())
     made = "\n".join(f"        {name}," for name in inputs.texts)
