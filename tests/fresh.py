@@ -72,26 +72,25 @@ def build_wheel(folder: Path) -> Path:
     return wheel
 
 
-def needed(name: str, extras: frozenset[str], found: set[str], path: list[str]) -> None:
-    """Add the distributions that one of `path` asks for, and all that these ask for, to `found`."""
+def needed(name: str, extras: frozenset[str], found: set[tuple[str, frozenset[str]]], path: list[str]) -> None:
+    """Add a distribution with its extras, and all that it asks for, to `found`. path: the folders that have them."""
+    if (key := (canonicalize_name(name), extras)) in found:
+        return
+    found.add(key)
     asking = next(iter(metadata.distributions(name=name, path=path)), None)
     assert asking is not None, f"{name} is not installed: pip install -e '.[dev]'"
     for text in asking.requires or ():
         one = Requirement(text)
         if one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
-            key = f"{canonicalize_name(one.name)}[{','.join(sorted(one.extras))}]"
-            if key not in found:
-                found.add(key)
-                needed(one.name, frozenset(one.extras), found, path)
+            needed(one.name, frozenset(one.extras), found, path)
 
 
 def undeclared(site: Path, there: str, besides: tuple[str, ...]) -> set[str]:
     """The modules in the folder `there` that neither the wheel in `site` asks for, nor one of `besides`."""
-    found: set[str] = set()
+    found: set[tuple[str, frozenset[str]]] = set()
     for name, extras in (("kernelwright", frozenset(EXTRAS)), *((one, frozenset[str]()) for one in besides)):
-        found.add(name)
         needed(name, extras, found, [str(site), there])
-    wanted = {name.partition("[")[0] for name in found}
+    wanted = {name for name, _ in found}
     shown, hidden = set[str](), set[str]()
     for one in metadata.distributions(path=[there]):
         modules = {file.parts[0].partition(".")[0] for file in one.files or () if file.suffix in (".py", ".so")}

@@ -236,7 +236,7 @@ def _cost_text(side: Side) -> str:
 def _sure(side: Side) -> str:
     if side.is_starter:
         return "the starter"
-    return SECOND_LOOK[side.kind] if side.confirmed else "not confirmed"
+    return SECOND_LOOK[side.kind].passed if side.confirmed else "not confirmed"
 
 
 def _cases_table(found: Comparison) -> str:

@@ -220,7 +220,7 @@ def _figures(view: RunView, evaluation: Evaluation | None) -> list[Figure]:
     found = []
     if trial is not None and evaluation is not None and evaluation.score_us is not None:
         sure = (
-            SECOND_LOOK[evaluation.timing_kind]
+            SECOND_LOOK[evaluation.timing_kind].passed
             if trial.number in view.confirmed and view.best is trial
             else "in the search"
         )

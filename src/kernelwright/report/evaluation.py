@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from kernelwright.model import (
     CaseInfo,
@@ -36,9 +37,20 @@ VERIFIED_ON = {
     None: "values never compared",
 }
 
-SECOND_LOOK = {"measured": "confirmed", "estimate": "verified again", None: "verified again"}
-"""What a second evaluation in a fresh process makes of a kernel, by the kind of its time: without a GPU it confirms no
-speed."""
+
+class SecondLook(NamedTuple):
+    """What the evaluation after a search is called, and what a kernel is that passed it."""
+
+    name: str
+    passed: str
+
+
+SECOND_LOOK = {
+    "measured": SecondLook("confirmation", "confirmed"),
+    "estimate": SecondLook("second verification", "verified again"),
+    None: SecondLook("confirmation", "verified again"),
+}
+"""By the kind of its time: where nothing was measured it confirms no speed."""
 
 MOST_UNSEEN = 3
 """Most large cases that are named with the distributions that were not seen on them."""

@@ -6,9 +6,15 @@ The file runs unchanged, and its comment claims only what is in the journal. An 
 from __future__ import annotations
 
 from kernelwright.model import Trial
-from kernelwright.report.evaluation import library_texts, serves_texts, unjudged_texts, unqualified_text
+from kernelwright.report.evaluation import (
+    SECOND_LOOK,
+    library_texts,
+    serves_texts,
+    unjudged_texts,
+    unqualified_text,
+)
 from kernelwright.report.trials import outcome, readable_source, title, why
-from kernelwright.report.view import RunView, second_look
+from kernelwright.report.view import RunView
 from kernelwright.source import autotune_choices
 from kernelwright.source.one_config import with_one_config
 from kernelwright.text.escape import legible
@@ -50,7 +56,7 @@ def _facts(trial: Trial, view: RunView) -> list[str]:
     if confirmation is not None:
         time = confirmation.score_us
         figure = confirmation.reason if time is None else time_text(time, confirmation.timing_kind)
-        facts.append(f"{second_look(confirmation)} {confirmation.status.value}: {figure}")
+        facts.append(f"{SECOND_LOOK[confirmation.timing_kind].name} {confirmation.status.value}: {figure}")
     judged = confirmation or evaluation
     if judged is not None:
         facts += serves_texts(judged) + library_texts(judged) + unjudged_texts(judged)

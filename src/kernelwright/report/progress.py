@@ -13,10 +13,11 @@ from datetime import datetime
 
 from kernelwright.journal import Abandoned, Event, EventKind, Profiles, RunState, SessionEnd, SessionStart
 from kernelwright.model import BUDGET_LIMITS, Budget, Evaluation, LaneChange, Proposal, Request, RunInfo
+from kernelwright.report.evaluation import SECOND_LOOK
 from kernelwright.report.lanes import lane_rows
 from kernelwright.report.pace import busy_text, ends_in_s, seconds_by_gpu
 from kernelwright.report.trials import NO_CANDIDATE
-from kernelwright.report.view import second_look, share_of_bound
+from kernelwright.report.view import share_of_bound
 from kernelwright.run import StopReason
 from kernelwright.run.spending import spent
 from kernelwright.search.convergence import best_trial, seed_trial
@@ -99,7 +100,7 @@ class Progress:
             return f"{trial} proposed by {payload.author}" + (f": {_first_line(payload.note)}" if payload.note else "")
         if isinstance(payload, Evaluation):
             if event.kind is EventKind.CONFIRMED:
-                return f"{trial} {second_look(payload)}: {_outcome(payload)}"
+                return f"{trial} {SECOND_LOOK[payload.timing_kind].name}: {_outcome(payload)}"
             best = best_trial(self._state.finished())
             leads = best is not None and best.number == event.number
             return f"{trial} evaluation: {_outcome(payload)}" + (f"; leads: {self._best_text()}" if leads else "")

@@ -120,7 +120,7 @@ def verdict_text(view: RunView) -> str:
 
 def confirmed_on(confirmation: Evaluation, view: RunView) -> str:
     """What a confirmation covered; a held-out case that could not be judged here is not counted in."""
-    what = SECOND_LOOK[confirmation.timing_kind]
+    what = SECOND_LOOK[confirmation.timing_kind].passed
     held_out = {info.case.name for info in view.info.problem.cases if info.case.held_out}
     judged = [result for result in confirmation.results if result.case in held_out]
     passed = sum(result.status is Status.PASSED for result in judged)

@@ -188,11 +188,6 @@ def judged_source_of(trial: Trial, view: RunView) -> str | None:
     return source_of(trial)
 
 
-def second_look(evaluation: Evaluation) -> str:
-    """What the evaluation after a search is called. Where nothing was measured it confirms no speed."""
-    return "second verification" if evaluation.timing_kind == "estimate" else "confirmation"
-
-
 def share_of_bound(evaluation: Evaluation, cases: tuple[CaseInfo, ...]) -> float | None:
     """Geometric mean over the timed cases of bound over time; None where nothing was measured.
 
