@@ -39,5 +39,7 @@ def value_text(value: float, unit: str) -> str:
                 if value >= scale:
                     return f"{value / scale:.3g} {prefix}B{unit.removeprefix('bytes')}"
             return f"{value:.0f} B{unit.removeprefix('bytes')}"
+        case _:
+            pass
     number = f"{value:.0f}" if value == int(value) and abs(value) < 1e6 else f"{value:.4g}"
     return f"{number} {unit}".rstrip()

@@ -39,7 +39,8 @@ class Holes:
                 return value
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return -self.at(operand, size)
-        raise NotConverted(f"sizes that are not numbers: {ast.unparse(node)[:120]}")
+            case _:
+                raise NotConverted(f"sizes that are not numbers: {ast.unparse(node)[:120]}")
 
 
 def structure(module: Module) -> str:
@@ -105,6 +106,8 @@ def _merge(nodes: Sequence[Any], holes: Holes) -> Any:
             if len({len(node) for node in nodes}) > 1:
                 raise NotConverted(f"at other sizes the generated code differs: {_shown(first)}")
             return [_merge(each, holes) for each in zip(*nodes, strict=True)]
+        case _:
+            pass
     if any(node != first for node in nodes):
         raise NotConverted(f"at other sizes the generated code differs: {first} is {nodes[-1]}")
     return first

@@ -119,7 +119,8 @@ class Host:
                 return tensor
             case ast.Call(func=ast.Attribute(value=ast.Name(id=tensor), attr="as_strided"), args=[_, _]):
                 return tensor
-        return None
+            case _:
+                return None
 
     def parts_of(self, factor: ast.expr, tensor: str) -> tuple[ast.Name, list[str]]:
         """A tensor for the parts of a product's factor, and the lines that make it, see `parts`. tensor: the one that
@@ -143,7 +144,8 @@ class Host:
                 return (
                     f"{base}.as_strided({self.text(shape)}, {self.text(stride)}{'' if start == '0' else f', {start}'})"
                 )
-        return None
+            case _:
+                return None
 
     def _library(self, call: ast.Call) -> str | None:
         """A library step; None for another call. Raises `NotConverted` for a library call that a candidate may not

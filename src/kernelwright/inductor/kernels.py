@@ -207,7 +207,8 @@ def _is_arithmetic(node: ast.expr) -> bool:
             return _is_arithmetic(left) and _is_arithmetic(right)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return _is_arithmetic(operand)
-    return False
+        case _:
+            return False
 
 
 def _names_in(node: ast.AST) -> set[str]:
@@ -232,6 +233,8 @@ class _Language(ast.NodeTransformer):
                 if module != "libdevice":
                     raise NotConverted(f"it uses {helper}, for which there is no function here")
                 return ast.Attribute(ast.Name("libdevice", ast.Load()), function, ast.Load())
+            case _:
+                pass
         self.generic_visit(node)
         return node
 

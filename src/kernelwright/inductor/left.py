@@ -76,7 +76,8 @@ def _launch(step: ast.stmt, module: Module) -> ast.Call | None:
     match step:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="run")) as launch):
             return launch if name in module.kernels else None
-    return None
+        case _:
+            return None
 
 
 def _kernel(launch: ast.Call) -> str:
@@ -114,6 +115,8 @@ def _kind(node: ast.expr, kinds: Mapping[str, Kind]) -> Kind:
             return _kind(one, kinds)
         case ast.Call(func=ast.Attribute(value=one, attr="to")):
             return _kind(one, kinds)
+        case _:
+            pass
     inside = [one for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr)]
     return "offset" if all(_kind(one, kinds) == "offset" for one in inside) else "result"
 
@@ -140,7 +143,8 @@ def _shape(node: ast.expr, shapes: Shapes) -> tuple[int, ...] | None:
         case ast.Call(func=ast.Name(id="reinterpret_tensor"), args=[_, shape, *_]):
             found: tuple[int, ...] = ast.literal_eval(shape)
             return found
-    return None
+        case _:
+            return None
 
 
 def _moved(launch: ast.Call, module: Module, shapes: Shapes) -> float:

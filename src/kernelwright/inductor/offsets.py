@@ -44,7 +44,8 @@ def _factors(node: ast.expr) -> list[str]:
             return [*_factors(left), *_factors(right)]
         case ast.BinOp():
             return [f"({ast.unparse(node)})"]
-    return [ast.unparse(node)]
+        case _:
+            return [ast.unparse(node)]
 
 
 def guard(reached: Sequence[Reach]) -> list[str]:

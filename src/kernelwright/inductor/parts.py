@@ -101,8 +101,11 @@ class _Parts(ast.NodeTransformer):
                         # Added to the pointer, which has 64 bits, and not to the offsets.
                         innermost.left = ast.BinOp(pointer, ast.Add(), ast.Name(ELEMENTS, ast.Load()))
                         return [node, low]
-                raise NotConverted(f"an address that does not begin with a tensor: {ast.unparse(address)[:120]}")
-        return node
+                    case _:
+                        text = ast.unparse(address)[:120]
+                        raise NotConverted(f"an address that does not begin with a tensor: {text}")
+            case _:
+                return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt | list[ast.stmt]:
         match node:
@@ -116,4 +119,5 @@ class _Parts(ast.NodeTransformer):
             ):
                 self.steps += 1
                 return ast.parse(STEP).body
-        return node
+            case _:
+                return node

@@ -73,6 +73,8 @@ def read_module(text: str) -> Module:
                 steps.append(statement)
             case _ if not _is_bookkeeping(statement):
                 steps.append(statement)
+            case _:
+                pass
     return Module(kernels, arguments, tuple(steps), shapes)
 
 
@@ -143,7 +145,8 @@ def _is_bookkeeping(statement: ast.stmt) -> bool:
             return target == source
         case ast.Expr(value=ast.Call(func=function)):
             return ast.unparse(function) in BOOKKEEPING
-    return False
+        case _:
+            return False
 
 
 BOOKKEEPING = ("args.clear", "torch.cuda.set_device", "assert_alignment")

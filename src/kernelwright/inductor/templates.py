@@ -113,6 +113,8 @@ def _without_remainders(main: ast.FunctionDef) -> None:
                 if stride in (step for step, _ in terms) and inner:
                     text = f"tl.broadcast_to({' + '.join(map(ast.unparse, inner))}, [BLOCK_M, BLOCK_N])"
                     statement.value = ast.parse(text, mode="eval").body
+            case _:
+                pass
 
 
 def _terms(node: ast.expr) -> Iterator[tuple[int, ast.expr]]:
@@ -134,7 +136,8 @@ def _number(node: ast.expr) -> int | None:
             return number
         case ast.Call(func=ast.Attribute(attr="full"), args=[ast.List(elts=[]), ast.Constant(value=int(number))]):
             return number
-    return None
+        case _:
+            return None
 
 
 def _is_left_out(statement: ast.stmt) -> bool:
@@ -144,7 +147,8 @@ def _is_left_out(statement: ast.stmt) -> bool:
             return True
         case ast.If(body=[ast.Return(value=None)], orelse=[]):
             return True
-    return False
+        case _:
+            return False
 
 
 class _Plain(ast.NodeTransformer):

@@ -32,6 +32,8 @@ def _aliases(kernel: ast.FunctionDef) -> Expressions:
             match one:
                 case ast.Assign(targets=[ast.Name(id=alias)], value=ast.Name(id=name)):
                     pairs.setdefault(alias, []).append(name if name in seen else "")
+                case _:
+                    pass
             seen.update(_targets(one))
     found: Expressions = {}
     for alias, names in pairs.items():
@@ -147,4 +149,5 @@ class _Shorter(ast.NodeTransformer):
                 return node.left
             case (_, ast.BinOp(op=ast.Add(), right=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(n))))):
                 return ast.BinOp(node.left, ast.Sub(), ast.Constant(n))
-        return node
+            case _:
+                return node

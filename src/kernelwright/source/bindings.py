@@ -97,6 +97,8 @@ def bindings(node: ast.AST) -> Iterator[Binding]:
             yield Binding(name, id(node), line)
         case ast.ExceptHandler(name=str(name)):
             yield Binding(name, id(node), line)
+        case _:
+            pass
     for child in children:
         yield from bindings(child)
 

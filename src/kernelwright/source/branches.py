@@ -119,6 +119,8 @@ def _statement(node: ast.stmt) -> Iterator[Branch]:
         case ast.ClassDef():
             yield from (branch for child in node.body for branch in _outside(child))
             return
+        case _:
+            pass
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.expr):
             yield from _expression(child)
@@ -140,6 +142,8 @@ def _expression(node: ast.AST) -> Iterator[Branch]:
             arms = [(arm, f"{kind}({ast.unparse(first)})") for arm in rest]
         case ast.Lambda(body=body):
             arms = [(body, f"the function of line {node.lineno} is called")]
+        case _:
+            pass
     yield from (Branch((arm,), condition) for arm, condition in arms)
     for child in ast.iter_child_nodes(node):
         yield from _expression(child)

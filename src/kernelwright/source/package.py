@@ -84,6 +84,8 @@ class Module:
                     found.add(base_name(node) or "")
                 case ast.Expr(value=ast.Call(func=ast.Attribute() as method)):
                     found.add(base_name(method) or "")
+                case _:
+                    pass
         acts = any(isinstance(one, ast.Expr) and isinstance(one.value, ast.Call) for one in self.tree.body)
         return found | (self.stated_global if acts else set())
 

@@ -38,7 +38,8 @@ class Scope:
         match self.lookup(name):
             case (scope, [ast.expr() as value]):
                 return scope, value
-        return None
+            case _:
+                return None
 
 
 @dataclass(frozen=True)

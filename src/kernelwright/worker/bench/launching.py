@@ -81,7 +81,8 @@ def value(argument: plans.Argument | None, kind: Any, tensor: Tensors) -> Any:
             return float(text)
         case plans.Value(kind="int" | "bool", text=text):
             return ast.literal_eval(text)
-    raise ValueError(f"a parameter of type {kind} was compiled, and the plan gives it {argument!r}"[:400])
+        case _:
+            raise ValueError(f"a parameter of type {kind} was compiled, and the plan gives it {argument!r}"[:400])
 
 
 def as_tuple(kind: Any) -> Any:

@@ -259,7 +259,8 @@ class _Rewriter:
             case ast.Slice(lower=lower, upper=upper, step=step):
                 parts = [None if part is None else self.value(part) for part in (lower, upper, step)]
                 return ast.Slice(lower=parts[0], upper=parts[1], step=parts[2])
-        return self.value(node)
+            case _:
+                return self.value(node)
 
     def _is_global(self, node: ast.expr) -> bool:
         """Whether a chain of attributes begins at a global name: its value is the same in compiler and interpreter."""

@@ -55,6 +55,8 @@ def listed_configs(text: str) -> dict[str, tuple[Config, ...]]:
                         for one in (likely, *listed)
                     ]
                     found[name] = (first, *({**first, **one} for one in _measured(source, first)), *others)
+            case _:
+                pass
     return found
 
 

@@ -24,12 +24,14 @@ from kernelwright.worker.plan.plan import (
     LibraryCall,
     Plan,
     PlanStep,
+    Tensor,
     TritonLaunch,
     Tuple,
     Value,
     View,
     end_bytes,
     forward_alone,
+    unknown,
     views,
 )
 
@@ -101,6 +103,8 @@ def _step(step: PlanStep, expected: Expected) -> Iterable[str]:
             return []
         case TritonLaunch():
             return _triton_launch(step, expected)
+        case _:
+            unknown(step)
 
 
 def _buffers(plan: Plan, expected: Expected) -> Iterator[str]:
@@ -161,6 +165,10 @@ def _argument(argument: Argument, expected: Expected, depth: int) -> Iterator[st
             yield f"the text {text[:40]!r}: the body of a kernel could fill in values after a percent sign"
         case Value(kind=kind, text=text) if not _is_value(kind, text, expected):
             yield f"the argument {text[:40]!r} is no {kind}"
+        case Tensor() | Value():
+            pass
+        case _:
+            unknown(argument)
 
 
 def _is_value(kind: str, text: str, expected: Expected) -> bool:

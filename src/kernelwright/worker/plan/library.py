@@ -93,7 +93,8 @@ def _value(argument: plans.Argument, tensor: Callable[[plans.View], torch.Tensor
             return float(text)
         case plans.Value(kind="int" | "bool", text=text):
             return ast.literal_eval(text)
-    raise Unfit(f"a library step cannot take {argument!r}"[:200])
+        case _:
+            raise Unfit(f"a library step cannot take {argument!r}"[:200])
 
 
 def _outputs(made: Any) -> list[torch.Tensor]:

@@ -26,6 +26,7 @@ from kernelwright.worker.plan.plan import (
     Argument,
     Buffer,
     Copy,
+    Descriptor,
     Fill,
     LibraryCall,
     Plan,
@@ -129,7 +130,8 @@ def _fits(argument: Argument, kind: Kind) -> bool:
             return kind in ("number", "operand") and is_float(text)
         case Value(kind="dtype", text=text):
             return kind == "dtype" and text in ITEMSIZE
-    return False
+        case Descriptor() | Value():
+            return False
 
 
 def is_float(text: str) -> bool:

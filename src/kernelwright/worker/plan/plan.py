@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import Literal
+from typing import Literal, NoReturn
 
 import msgspec
 
 from kernelwright import codec
+from kernelwright.errors import WorkerError
 from kernelwright.model import Status
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "launch_cooperative_grid")
@@ -109,7 +110,7 @@ class TritonLaunch(Step, frozen=True, kw_only=True, tag="triton"):
 
 Launch = TritonLaunch
 """A launch in any language. A further language adds a record with its own tag: `TritonLaunch | OtherLaunch`. mypy then
-reports the checks, the replay, the compiler and the interpreter until each has a case for the new record."""
+reports every `match` without a case for the new record, and at run time such a `match` refuses the plan."""
 
 
 class LibraryCall(Step, frozen=True, kw_only=True, tag="library"):
@@ -187,6 +188,11 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     constants: dict[str, str] = {}
 
 
+def unknown(part: NoReturn) -> NoReturn:
+    """Refuse a step or an argument for which a `match` has no case. mypy reports a call that can be reached."""
+    raise WorkerError(f"a plan contains {part!r}, which is not known here"[:400])
+
+
 def views(plan: Plan) -> list[View]:
     """Every view in a plan."""
     found = list(plan.outputs)
@@ -200,6 +206,8 @@ def views(plan: Plan) -> list[View]:
                 found += [*step.targets, *argument_views(step)]
             case TritonLaunch():
                 found += argument_views(step)
+            case _:
+                unknown(step)
     return found
 
 
@@ -207,9 +215,15 @@ def argument_views(step: Launch | LibraryCall) -> list[View]:
     """Every view among the arguments of a step, in their order."""
 
     def of(argument: Argument) -> list[View]:
-        if isinstance(argument, Tensor | Descriptor):
-            return [argument.view]
-        return [view for item in argument.items for view in of(item)] if isinstance(argument, Tuple) else []
+        match argument:
+            case Tensor(view=view) | Descriptor(view=view):
+                return [view]
+            case Tuple(items=items):
+                return [view for item in items for view in of(item)]
+            case Value():
+                return []
+            case _:
+                unknown(argument)
 
     return [view for argument in step.arguments.values() for view in of(argument)]
 
@@ -232,7 +246,10 @@ def dtypes(launch: Launch) -> tuple[str, ...]:
                 return [dtype for item in items for dtype in of(item)]
             case Value(kind="dtype" | "str" | "kernel", text=text):
                 return [text]
-        return []
+            case Value():
+                return []
+            case _:
+                unknown(argument)
 
     return (launch.kernel, *(dtype for _, argument in sorted(launch.arguments.items()) for dtype in of(argument)))
 
@@ -266,7 +283,10 @@ def launch_identity(launch: Launch, constexpr: dict[str, bool]) -> str:
                 return ("int", number == 1, number % 16 == 0, width)
             case Value(kind="float" | "bool"):
                 return (argument.kind,)
-        return codec.plain(argument)  # None, strings, dtypes and kernels are constants wherever they are passed
+            case Value():  # None, strings, dtypes and kernels are constants wherever they are passed
+                return codec.plain(argument)
+            case _:
+                unknown(argument)
 
     described: list[object] = [launch.kernel, sorted(launch.options.items())]
     for name, argument in sorted(launch.arguments.items()):

@@ -89,7 +89,8 @@ def is_constant(value: ast.expr, imports: Imports, known: set[str]) -> bool:
             return imports.dotted(value.func) == "triton.language.constexpr" and is_constant(argument, imports, known)
         case ast.Attribute():
             return _named_by_triton(value, imports) and not is_type(imports.dotted(value) or "")
-    return False
+        case _:
+            return False
 
 
 def is_annotation(value: ast.expr, imports: Imports, known: set[str]) -> bool:
@@ -160,6 +161,8 @@ def _rules(node: ast.AST, names: Names) -> Iterator[str]:
             yield f"a kernel body may not pass {'**' if argument is None else repr(argument)} to a function"
         case ast.Constant(value=bytes() | complex()):
             yield "a kernel body may not contain bytes or complex numbers"
+        case _:
+            pass
     match node:
         case ast.ListComp(generators=[_, _, *_]):
             yield "a comprehension in a kernel has one for: Triton compiles no other"
@@ -167,6 +170,8 @@ def _rules(node: ast.AST, names: Names) -> Iterator[str]:
             yield "a comprehension in a kernel has no if: Triton's compiler leaves it out"
         case ast.For(orelse=[_, *_]) | ast.While(orelse=[_, *_]):
             yield "a loop in a kernel has no else: Triton compiles none"
+        case _:
+            pass
 
 
 def _attribute(node: ast.Attribute, names: Names) -> str | None:
@@ -203,4 +208,6 @@ def _where_types_stand(function: ast.FunctionDef) -> set[int]:
                 found |= {id(kind) for kind in types}
             case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]):
                 found.add(id(kind))
+            case _:
+                pass
     return found

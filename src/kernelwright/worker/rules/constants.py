@@ -52,6 +52,8 @@ def _assigned(tree: ast.Module) -> list[tuple[str, ast.expr]]:
                 found.append((name, value))
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 found.append((name, value))
+            case _:
+                pass
     return found
 
 

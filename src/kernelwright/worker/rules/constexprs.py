@@ -85,7 +85,8 @@ def _expression(body: list[ast.stmt]) -> ast.expr | None:
         case [ast.If(test=test, body=taken, orelse=otherwise)]:
             sides = _expression(taken), _expression(otherwise)
             return ast.IfExp(test, sides[0], sides[1]) if sides[0] is not None and sides[1] is not None else None
-    return None
+        case _:
+            return None
 
 
 def _put_in(function: ast.FunctionDef, formulas: Mapping[str, Formula]) -> list[Edit]:

@@ -50,6 +50,8 @@ def _side(node: ast.stmt, tree: ast.Module) -> list[ast.stmt] | None:
                 sides = [side for side in (body, orelse) if side]
             if len(sides) == 2 and all(map(_is_guard, sides)):
                 return next((side for side in sides if all(_works(one, tree) for one in side)), None)
+        case _:
+            pass
     return None
 
 
@@ -99,7 +101,8 @@ def _works(statement: ast.stmt, tree: ast.Module) -> bool:
             return all(_may_try(module, alias.name) and is_installed(module, alias.name) for alias in names)
         case ast.Try(handlers=handlers):
             return bool(handlers)
-    return not isinstance(statement, ast.ImportFrom)
+        case _:
+            return not isinstance(statement, ast.ImportFrom)
 
 
 def _may_try(module: str, name: str | None = None) -> bool:
@@ -152,6 +155,8 @@ def _literals(node: ast.AST | None, tree: ast.Module) -> Iterator[Edit]:
                 return
             except NotConstant:
                 pass
+        case _:
+            pass
     for child in ast.iter_child_nodes(node):
         yield from _literals(child, tree)
 

@@ -36,4 +36,5 @@ def _words(value: ast.expr | None) -> list[object]:
             return [word]
         case ast.Tuple(elts=elements):
             return [element.value if isinstance(element, ast.Constant) else None for element in elements]
-    return []
+        case _:
+            return []

@@ -157,6 +157,8 @@ class _Folding:
                 return self._each(element, part)
             case ast.Call(func=function, args=args, keywords=[]):
                 return self._called(function, args)
+            case _:
+                pass
         raise NotConstant
 
     def _called(self, function: ast.expr, args: list[ast.expr]) -> Value:

@@ -109,7 +109,8 @@ def _asks_for(node: ast.Call, foreign: Set[str]) -> bool:
         case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(), kind], keywords=[]):
             kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
             return all(isinstance(one, ast.Name | ast.Attribute) and base_name(one) in foreign for one in kinds)
-    return False
+        case _:
+            return False
 
 
 def annotated(tree: ast.Module) -> list[Edit]:

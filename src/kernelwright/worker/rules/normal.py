@@ -281,6 +281,8 @@ def _decorated(tree: ast.Module) -> list[Edit]:
                 if name == same and name in functions and dotted(named, paths) in DECORATORS:
                     wrapped.setdefault(name, []).insert(0, function)
                     found.append(Edit(node, node, ""))
+            case _:
+                pass
     for name, decorators in wrapped.items():
         made = copy.copy(functions[name])
         made.decorator_list = [*decorators, *made.decorator_list]

@@ -76,7 +76,8 @@ def _is_usual(node: ast.AST, paths: dict[str, str]) -> bool:
             return name in OF_SCRIPTS or (dotted(node, paths) or "").startswith(TESTING)
         case ast.Import() | ast.ImportFrom():
             return not any(_is_of_python(found.path) for found in imported(node))
-    return False
+        case _:
+            return False
 
 
 def _is_of_python(path: str) -> bool:

@@ -173,7 +173,8 @@ def _holds_container(value: ast.expr) -> bool:
             if _last(function) == "partial":
                 return any(_holds_container(a) for a in [*args, *(k.value for k in keywords)])
             return _last(function) in CONTAINERS
-    return False
+        case _:
+            return False
 
 
 def _holds_iterator(value: ast.expr) -> bool:
@@ -186,7 +187,8 @@ def _holds_iterator(value: ast.expr) -> bool:
         case ast.Call(func=function, args=args, keywords=keywords):
             inside = [*args, *(k.value for k in keywords)] if _last(function) == "partial" else []
             return _last(function) in ITERATORS or any(_holds_iterator(value) for value in inside)
-    return False
+        case _:
+            return False
 
 
 def _is_config(value: ast.expr) -> bool:
@@ -262,7 +264,8 @@ def _call(node: ast.Call, inside: _Inside) -> str:
             return "" if base_name(value) in inside.local else f"changes {ast.unparse(value)}, which outlives the call"
         case ast.Call(func=ast.Name(id="next"), args=[ast.Name() | ast.Attribute() as asked, *_]):
             return "" if base_name(asked) in inside.local else KEEPS_PLACE
-    return ""
+        case _:
+            return ""
 
 
 def _assignment(node: ast.Assign | ast.AnnAssign, inside: _Inside) -> str:
@@ -312,7 +315,8 @@ def _is_empty(value: ast.expr) -> bool:
             return True
         case ast.Call(func=function, args=[], keywords=[]):
             return _last(function) in CONTAINERS
-    return False
+        case _:
+            return False
 
 
 def _last(node: ast.expr) -> str | None:

@@ -195,6 +195,8 @@ def _own(node: ast.AST, bound: Set[str]) -> Iterator[int]:
             within += [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
             inside = bound | {name for one in node.generators for name in targets_of(one)}
             yield from _own(first, bound)
+        case _:
+            pass
     for part in within:
         yield from _own(part, inside)
     if not isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
@@ -245,7 +247,8 @@ def _alignment(node: ast.AST) -> list[int]:
             comparators=[ast.Call(func=ast.Attribute(value=ast.Name(), attr="data_ptr") as other, args=[])],
         ):
             return [id(one), id(other)]
-    return []
+        case _:
+            return []
 
 
 ALIGNMENTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -341,7 +344,8 @@ def _is_plain_text(text: ast.expr) -> bool:
     match text:
         case ast.Constant(value=str(written)):
             return not re.search(r"\{[^{}:!]*[.\[]", written)
-    return False
+        case _:
+            return False
 
 
 def _catches(node: ast.Try, host: _Host) -> Iterator[Finding]:

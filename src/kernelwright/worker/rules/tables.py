@@ -66,7 +66,8 @@ def _is_read(use: ast.expr, parents: dict[int, ast.AST], nested: bool) -> bool:
         case ast.keyword(arg="configs") as keyword:
             call = parents[id(keyword)]
             return isinstance(call, ast.Call) and ast.unparse(call.func).endswith("autotune") and not nested
-    return False
+        case _:
+            return False
 
 
 def _sides(value: ast.expr) -> list[ast.expr]:
@@ -84,4 +85,5 @@ def _is_container(value: ast.expr | None) -> bool:
             return bool(args or keywords)
         case ast.List(elts=held) | ast.Set(elts=held) | ast.Dict(values=held):
             return bool(held)
-    return isinstance(value, CONTAINERS)
+        case _:
+            return isinstance(value, CONTAINERS)

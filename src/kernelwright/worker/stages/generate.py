@@ -70,4 +70,5 @@ def _generate(session: Session, job: Generate) -> Generated:
             return codec.record(value, Generated)
         case Fault(message=message, of_problem=of_problem):
             raise (ProblemError if of_problem else WorkerError)(message)
-    raise WorkerError(f"the generator answered {answer!r:.100}")
+        case _:
+            raise WorkerError(f"the generator answered {answer!r:.100}")

@@ -22,6 +22,7 @@ from kernelwright.worker.plan.plan import (
     Plan,
     TritonLaunch,
     argument_views,
+    unknown,
 )
 from kernelwright.worker.stages.stand_ins import outline, stand_ins
 from kernelwright.worker.stages.subject import Subject
@@ -65,6 +66,8 @@ def leaves_unwritten(plan: Plan) -> bool:
                 given |= {view.buffer for view in targets}
             case TritonLaunch():
                 given |= {view.buffer for view in argument_views(step)}
+            case _:
+                unknown(step)
     return any(view.buffer not in given and 0 not in view.shape for view in plan.outputs)
 
 

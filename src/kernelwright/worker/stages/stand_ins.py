@@ -29,6 +29,7 @@ from kernelwright.worker.plan.plan import (
     Value,
     View,
     argument_views,
+    unknown,
 )
 
 CONSTANTS = ("0", "1")
@@ -136,6 +137,8 @@ def outline(plan: Plan) -> Outline:
                 found.append((operator, *given, *((value.kind, value.text) for value in said)))
             case TritonLaunch(kernel=kernel):
                 found.append((kernel, 0 in step.grid, *(view.buffer for view in argument_views(step))))
+            case _:
+                unknown(step)
     return tuple(found)
 
 
@@ -179,6 +182,8 @@ def _less(step: PlanStep) -> Iterator[tuple[str, tuple[PlanStep, ...]]]:
         case LibraryCall():
             yield from ((words, (call,)) for words, call in _otherwise(step))
             yield from ((f"{short(step.operator)} left out", steps) for steps in _left_out(step))
+        case TritonLaunch():
+            pass
 
 
 def _plain(call: LibraryCall) -> LibraryCall:
@@ -263,6 +268,8 @@ def _written(plan: Plan) -> list[set[int]]:
                 given = {view.buffer for view in argument_views(step)}
             case Fill():
                 pass
+            case _:
+                unknown(step)
         found.append(given & fresh or given & scratch)
         fresh -= given
     return found

@@ -18,7 +18,7 @@ import msgspec
 
 from kernelwright import codec
 from kernelwright import source as tunables
-from kernelwright.errors import ConfigError
+from kernelwright.errors import ConfigError, WorkerError
 from kernelwright.model import Candidate, CaseInfo, CaseResult, KernelResources, Property, Status
 from kernelwright.roofline import Launched
 from kernelwright.source import parse as syntax
@@ -326,6 +326,8 @@ class Subject:
                     self.untrue.setdefault(dtypes(launches[key]), set()).update(made.untrue)
                 case BranchesRead(branches=found):
                     self.branches[key] = found
+                case answer:
+                    raise WorkerError(f"a compiler answered {answer!r:.100}")
         for case, plan in list(self.plans.items()):
             ended = next((failed[key] for launch in plan.launches if (key := self.key(launch)) in failed), None)
             if ended is not None and case in of_problem:
