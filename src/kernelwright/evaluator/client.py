@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import logging
 import os
 import select
 import signal
@@ -61,6 +62,15 @@ from kernelwright.text.escape import legible
 
 T = TypeVar("T")
 
+warn: Callable[[str], object] = logging.getLogger(__name__).warning
+
+QUIET_S = 5.0
+"""After this wait for a worker's first message, a line tells the user."""
+
+HELLO_S = 330.0
+"""Longest wait for a worker's first message. The worker's own limits end first, with more exact errors: 180 s for
+importing torch and Triton, then 120 s for describing the GPU."""
+
 PING_S = 10.0
 """Interval between two pings, and the time limit of each. A worker answers pings from its reading thread."""
 
@@ -93,11 +103,13 @@ class ProcessWorker:
         limits: dict[str, float] | None = None,
         environment: Mapping[str, str] | None = None,
         is_remote: bool = False,
+        hello_s: float = HELLO_S,
+        notify: Callable[[str], object] = warn,
     ) -> None:
         """argv: the command that starts the worker. target: compile target on a machine without a GPU. limits: seconds,
         by the names of the worker's `limits.py`. environment: extra environment variables. is_remote: whether the
-        worker sees another disk, so that problems are sent as their contents. Raises MachineError if kernelwright,
-        torch or Triton is missing."""
+        worker sees another disk, so that problems are sent as their contents. hello_s: longest wait for its first
+        message. notify: takes a line for the user. Raises MachineError if kernelwright, torch or Triton is missing."""
         command = [*argv]
         self._is_remote = is_remote
         command += [*(["--target", target] if target else []), *(["--limits", json.dumps(limits)] if limits else [])]
@@ -119,7 +131,7 @@ class ProcessWorker:
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
         try:
-            self.hello = greeted(ready.result())
+            self.hello = greeted(first_message(ready, hello_s, notify))
         except errors.WorkerLost as error:
             self.close()
             raise self._never_began(command, error) from error
@@ -337,6 +349,20 @@ class ProcessWorker:
 def without_keys(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables without the API keys of providers: some launchers (`srun`) copy all variables to the other host."""
     return {name: value for name, value in environment.items() if not name.upper().endswith("API_KEY")}
+
+
+def first_message(ready: Future[Any], hello_s: float, notify: Callable[[str], object]) -> Any:
+    """Wait for a worker's first message; raises Unreachable after hello_s seconds."""
+    try:
+        return ready.result(QUIET_S)
+    except NoAnswer:
+        notify(f"waiting for the worker to start, for at most {hello_s:g} s…")
+    try:
+        return ready.result(hello_s - QUIET_S)
+    except NoAnswer as error:
+        raise errors.Unreachable(
+            f"the worker did not start in {hello_s:g} s", "see its messages above, and how busy its host is"
+        ) from error
 
 
 def greeted(value: Any) -> Hello:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from kernelwright.evaluator.client import ProcessWorker
+from kernelwright.evaluator.client import HELLO_S, ProcessWorker, warn
 
 Launcher = Callable[[], list[str]]
 
@@ -27,6 +27,8 @@ def start_worker(
     limits: dict[str, float] | None = None,
     environment: Mapping[str, str] | None = None,
     is_remote: bool = False,
+    hello_s: float = HELLO_S,
+    notify: Callable[[str], object] = warn,
 ) -> ProcessWorker:
     """A worker on this machine, or the one that `argv` starts (see `ProcessWorker` for all arguments)."""
-    return ProcessWorker(argv or LAUNCHERS["local"](), target, limits, environment, is_remote)
+    return ProcessWorker(argv or LAUNCHERS["local"](), target, limits, environment, is_remote, hello_s, notify)

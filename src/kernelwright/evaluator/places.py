@@ -12,9 +12,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from kernelwright.errors import MachineError, RequestError
-from kernelwright.evaluator.fleet import Fleet
+from kernelwright.evaluator.client import HELLO_S
+from kernelwright.evaluator.fleet import Fleet, log
 from kernelwright.evaluator.lane import LaneWorker
 from kernelwright.evaluator.launch import LAUNCHERS, start_worker
+from kernelwright.evaluator.relay import WAIT_S
 
 EXAMPLES = "give all, a number, or UUIDs such as GPU-5f0e…,GPU-91c2… (nvidia-smi -L names them)"
 
@@ -149,10 +151,11 @@ def start_lanes(lanes: Sequence[Lane], target: str | None = None) -> Fleet:
     local = (*LAUNCHERS["local"](), "--share", str(len(lanes)))
 
     def start(lane: Lane) -> Callable[[], LaneWorker]:
+        notify = partial(log.warning, "lane %s: %s", lane.name)
         if lane.argv:
-            return partial(start_worker, lane.argv, target=target, is_remote=True)
+            return partial(start_worker, lane.argv, target, is_remote=True, hello_s=WAIT_S + HELLO_S, notify=notify)
         environment: dict[str, Any] = {} if lane.gpu is None else {"CUDA_VISIBLE_DEVICES": lane.gpu}
-        return partial(start_worker, local, target=target, environment=environment)
+        return partial(start_worker, local, target, environment=environment, notify=notify)
 
     names = [lane.name for lane in lanes]
     if len(set(names)) < len(names):

@@ -17,15 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NoReturn
 
-from kernelwright.evaluator.relay import SILENT_S, Gone, Line, Supervised, is_from_outside, run, tell
+from kernelwright.evaluator.relay import SILENT_S, WAIT_S, Gone, Line, Supervised, is_from_outside, run, tell
 
 try:
     import ray
 except ImportError:
     ray = None
-
-WAIT_S = 600.0
-"""Longest wait for a free GPU of the cluster; an autoscaling cluster may take some minutes."""
 
 SAY_S = 10.0
 """After this wait for a free GPU, a message tells the user."""

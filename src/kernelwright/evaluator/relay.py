@@ -18,6 +18,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TextIO
 
+WAIT_S = 600.0
+"""Longest wait for a free GPU elsewhere; an autoscaling cluster may take some minutes."""
+
 BEAT_S = 5.0
 """Longest wait of one `receive` call for a line."""
 
