@@ -70,16 +70,16 @@ def literals(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[Any]:
     return sorted(found, key=lambda node: (node.lineno, node.col_offset))
 
 
-def with_literals(function: F, values: Mapping[int, Scalar]) -> F:
-    """A copy of `function` with new whole numbers in its body. values: by their positions in `literals`."""
+def with_literals(function: F, values: Mapping[int, ast.expr]) -> F:
+    """A copy of `function` with expressions for whole numbers in its body. values: by positions in `literals`."""
     chosen = {(node.lineno, node.col_offset): values[i] for i, node in enumerate(literals(function)) if i in values}
 
     class Replace(ast.NodeTransformer):
-        def visit_Constant(self, node: ast.Constant) -> ast.Constant:
+        def visit_Constant(self, node: ast.Constant) -> ast.expr:
             place = (node.lineno, node.col_offset)
             if type(node.value) is not int or place not in chosen:
                 return node
-            return ast.copy_location(ast.Constant(value=chosen[place]), node)
+            return ast.fix_missing_locations(ast.copy_location(chosen[place], node))
 
     made = copy.deepcopy(function)
     made.body = [Replace().visit(statement) for statement in made.body]

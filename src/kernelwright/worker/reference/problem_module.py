@@ -41,6 +41,9 @@ _MODULE_NAME = "kernelwright_problem"
 _REPLACED = "__kernelwright_replaced"
 """The name of `numbers.replaced` in the problem's module while it is executed."""
 
+_GIVEN = "__kernelwright_given"
+"""The name of the replaced constants in the problem's module; its functions read them, too."""
+
 
 class Sidecar(Record, frozen=True, kw_only=True):
     """The sidecar `NAME.cases.json` of a problem file. tried: cases that are dropped if the reference cannot run them.
@@ -86,29 +89,30 @@ def own_modules(file: Path) -> dict[str, str]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _compiled(file: Path, tree: ast.Module, replacements: tuple[tuple[str, str, Scalar], ...]) -> types.CodeType:
-    """See `execute`. replacements: name, text and value of each constant; some values of different types are equal."""
-    constants = {name: value for name, _, value in replacements}
-    items = {item: constants[name] for name in constants if (item := numbers.item_of(name)) is not None}
+def _compiled(file: Path, tree: ast.Module, constants: tuple[str, ...]) -> types.CodeType:
+    """See `execute`. constants: names of those that are replaced; the code reads their values from `_GIVEN`."""
+    items = {item: name for name in constants if (item := numbers.item_of(name)) is not None}
     body: list[ast.stmt] = []
     for statement in tree.body:
         if isinstance(statement, ast.FunctionDef):
-            chosen = {item.path[0]: value for item, value in items.items() if item.owner == statement.name}
+            chosen = {item.path[0]: _given(name) for item, name in items.items() if item.owner == statement.name}
             body.append(numbers.with_literals(statement, chosen) if chosen else statement)
             continue
         body.append(statement)
         names = assigned_names(statement)
-        overrides: list[tuple[str, ast.expr]] = [
-            (name, ast.Constant(value=constants[name])) for name in sorted(names & set(constants))
-        ]
-        for item, value in items.items():
+        overrides = [(name, _given(name)) for name in sorted(names & set(constants))]
+        for item, name in items.items():
             if item.owner in names:
-                replaced = f"{_REPLACED}({item.owner}, {item.path!r}, {value!r})"
+                replaced = f"{_REPLACED}({item.owner}, {item.path!r}, {ast.unparse(_given(name))})"
                 overrides.append((item.owner, ast.parse(replaced, mode="eval").body))
         for name, expression in overrides:
             override = ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=expression)
             body.append(ast.fix_missing_locations(ast.copy_location(override, statement)))
     return compile(ast.Module(body=body, type_ignores=[]), str(file), "exec", dont_inherit=True)
+
+
+def _given(name: str) -> ast.expr:
+    return ast.parse(f"{_GIVEN}[{name!r}]", mode="eval").body
 
 
 def execute(file: Path, tree: ast.Module, constants: Mapping[str, Scalar]) -> types.ModuleType:
@@ -117,10 +121,10 @@ def execute(file: Path, tree: ast.Module, constants: Mapping[str, Scalar]) -> ty
     Each is set right after the statement that assigns it, so that what is computed from it follows. Names with
     brackets are items of tuples and lists, or numbers in a function's body (`numbers`).
     """
-    code = _compiled(file, tree, tuple((name, repr(value), value) for name, value in sorted(constants.items())))
+    code = _compiled(file, tree, tuple(sorted(constants)))
     module = types.ModuleType(_MODULE_NAME)
     module.__file__ = str(file)
-    module.__dict__[_REPLACED] = numbers.replaced
+    module.__dict__.update({_REPLACED: numbers.replaced, _GIVEN: dict(constants)})
     # dataclasses and pickling look a class's module up by name.
     sys.modules[_MODULE_NAME] = module
     before = dict(vars(builtins))
