@@ -36,6 +36,8 @@ TEXT = """
 # Source node to ATen node mapping:
 triton_red_fused_native_layer_norm_relu_0 = async_compile.triton('triton_red_fused_native_layer_norm_relu_0', '''{kernel}''')
 
+assert_size_stride = torch._C._dynamo.guards.assert_size_stride
+
 def call(args):
     arg0_1, = args
     args.clear()

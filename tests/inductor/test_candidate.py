@@ -78,7 +78,9 @@ def test_a_text_that_the_conversion_does_not_know_is_named(monkeypatch: pytest.M
         raise KeyError("a new form")
 
     monkeypatch.setattr("kernelwright.inductor.candidate.read_module", faulty)
-    with pytest.raises(NotConverted, match=r"does not know \(KeyError: 'a new form'; test_candidate\.py:\d+\)"):
+    with pytest.raises(
+        NotConverted, match=r"torch 2\.13 in an unknown form \(KeyError: 'a new form'; test_candidate\.py:\d+\)"
+    ):
         candidate_text(of_rows())
 
 
@@ -429,6 +431,11 @@ def test_one_of_several_results_of_a_library_call_is_a_tensor_like_others() -> N
         (", {rows}, {width}, stream", ", {rows}, stream", "other arguments"),
         ("async_compile.triton", "async_compile.cpp", "async_compile.cpp"),
         ("def call(", "def other(", "no function call"),
+        (
+            LAUNCH,
+            "check_anything(arg0_1, ({rows}, {width}))\n        " + LAUNCH,
+            "check_anything(arg0_1, (64, 4096)), in the text of torch 2.13",
+        ),
     ],
 )
 def test_what_cannot_be_converted_is_named(old: str, new: str, reason: str) -> None:
@@ -436,6 +443,21 @@ def test_what_cannot_be_converted_is_named(old: str, new: str, reason: str) -> N
         converted(lambda text: text.replace(old, new))
     assert reason in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "bound", ["from torch._C._dynamo.guards import {}\n", "{} = torch._C._dynamo.guards.{}\n"], ids=["import", "name"]
+)
+def test_a_check_of_torch_is_left_out_whatever_its_name(bound: str, candidate: str) -> None:
+    """torch 2.14 has one for several arguments that earlier versions do not have."""
+    check = "assert_size_stride_grouped"
+    line = f"{check}((arg0_1, buf0), (({{rows}}, {{width}}), ({{rows}}, 1)), (({{width}}, 1), (1, {{rows}})), 'input')"
+    changed = converted(
+        lambda text: text.replace("def call(", bound.format(check, check) + "\ndef call(").replace(
+            LAUNCH, f"{line}\n        {LAUNCH}"
+        )
+    )
+    assert changed == candidate
 
 
 def strided(*stride: int) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.inductor.compare import Holes, compared, structure
-from kernelwright.inductor.faults import LeaveIt, NotConverted
+from kernelwright.inductor.faults import LeaveIt, NotConverted, UnknownText
 from kernelwright.inductor.host import Host
 from kernelwright.inductor.launches import Kernels
 from kernelwright.inductor.left import is_bound_by_products, reason_to_leave
@@ -48,13 +48,15 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
     """
     try:
         return _texts(generated, library, split)
+    except UnknownText as error:
+        raise NotConverted(f"{error}, in the text of torch {generated.torch}") from error
     except NotConverted:
         raise
     except Exception as error:  # the text is Inductor's own, in whatever form
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(frame.filename).name}:{frame.lineno}"
         raise NotConverted(
-            f"text that the conversion does not know ({type(error).__name__}: {error}; {where})"
+            f"text of torch {generated.torch} in an unknown form ({type(error).__name__}: {error}; {where})"
         ) from error
 
 

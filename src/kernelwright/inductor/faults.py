@@ -7,5 +7,9 @@ class NotConverted(Exception):
     """The generated code cannot become a candidate; the message says why in one line."""
 
 
+class UnknownText(NotConverted):
+    """A line or a kernel of a form that the conversion does not know; the message shows it."""
+
+
 class LeaveIt(NotConverted):
     """A library call is the whole computation, so a kernel cannot gain anything (`left`)."""

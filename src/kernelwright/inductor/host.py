@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from kernelwright.inductor.compare import Holes
-from kernelwright.inductor.faults import NotConverted
+from kernelwright.inductor.faults import NotConverted, UnknownText
 from kernelwright.inductor.kernels import Converted
 from kernelwright.inductor.left import operator_of
 from kernelwright.inductor.offsets import Reach, product
@@ -88,7 +88,9 @@ class Host:
                     values = [self._value(one) for one in outputs]
                     self.lines.append(f"return {_spelled(self.returns, values) if self.returns else ', '.join(values)}")
                 case _:
-                    raise NotConverted(f"a step of the host code: {' '.join(ast.unparse(step).split())[:120]}")
+                    first = {name: str(values[0]) for name, values in self.holes.values.items()}
+                    shown = ast.unparse(_Renamed(first, {}).visit(copy.deepcopy(step)))
+                    raise UnknownText(f"a step of the host code: {' '.join(shown.split())[:120]}")
 
     def _value(self, node: ast.expr) -> str:
         said = self._view(node)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kernelwright.inductor.compare import Holes
-from kernelwright.inductor.faults import NotConverted
+from kernelwright.inductor.faults import NotConverted, UnknownText
 from kernelwright.inductor.functions import FUNCTIONS, own_name
 from kernelwright.inductor.reading import Kernel
 from kernelwright.inductor.tidy import tidy
@@ -231,7 +231,7 @@ class _Language(ast.NodeTransformer):
                     self.helpers.add(helper)
                     return ast.Name(own_name(helper), ast.Load())
                 if module != "libdevice":
-                    raise NotConverted(f"it uses {helper}, for which there is no function here")
+                    raise UnknownText(f"it uses {helper}, for which there is no function here")
                 return ast.Attribute(ast.Name("libdevice", ast.Load()), function, ast.Load())
             case _:
                 pass

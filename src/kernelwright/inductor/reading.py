@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from kernelwright.inductor.faults import NotConverted
+from kernelwright.inductor.faults import NotConverted, UnknownText
 from kernelwright.inductor.templates import SIDES, Template, read_template
 
 
@@ -55,6 +55,7 @@ def read_module(text: str) -> Module:
     call = next((n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == "call"), None)
     if call is None:
         raise NotConverted("the generated text has no function call")
+    checks = frozenset(_names_of_guards(tree))
     arguments: tuple[str, ...] = ()
     steps: list[ast.stmt] = []
     shapes: dict[str, ast.expr] = {}
@@ -62,9 +63,12 @@ def read_module(text: str) -> Module:
         match statement:
             case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Name(id="args")):
                 arguments = tuple(ast.unparse(name) for name in names)
-            case ast.Expr(value=ast.Call(func=ast.Name(id="assert_size_stride"), args=[ast.Name(id=name), shape, *_])):
-                if name not in arguments:
-                    shapes[name] = shape
+            case ast.Expr(value=ast.Call(func=ast.Name(id=check), args=checked)) if check in checks:
+                match checked:
+                    case [ast.Name(id=name), ast.Tuple() as shape, *_] if name not in arguments:
+                        shapes[name] = shape
+                    case _:
+                        pass
             case ast.Expr(
                 value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="run"), args=given) as launch
             ) if name in kernels and (template := kernels[name].template) is not None:
@@ -76,6 +80,22 @@ def read_module(text: str) -> Module:
             case _:
                 pass
     return Module(kernels, arguments, tuple(steps), shapes)
+
+
+GUARDS = "torch._C._dynamo.guards"
+
+
+def _names_of_guards(tree: ast.Module) -> Iterator[str]:
+    """The module's names of functions of torch's guards. A line that calls one for no result is a check, whatever its
+    name."""
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute(value=holder)):
+                yield from [name] if ast.unparse(holder) == GUARDS else []
+            case ast.ImportFrom(module=module, names=names) if module == GUARDS:
+                yield from (one.asname or one.name for one in names)
+            case _:
+                pass
 
 
 def _kernel(node: ast.stmt, text: str) -> Kernel | None:
@@ -90,7 +110,7 @@ def _kernel(node: ast.stmt, text: str) -> Kernel | None:
     match arguments:
         case [_, ast.Constant(value=str(source)), *_] if kind == "triton":
             return _kernel_of(name, source, _operations(name, text))
-    raise NotConverted(f"{name} is made by async_compile.{kind}")
+    raise UnknownText(f"{name} is made by async_compile.{kind}")
 
 
 class _Unchecked(ast.NodeTransformer):
@@ -107,9 +127,9 @@ def _kernel_of(name: str, source: str, operations: tuple[str, ...]) -> Kernel:
     main = next((one for one in functions if one.name == name), None)
     grid = re.search(r"'grid_type': '(\w+)'", source)
     if main is None or grid is None:
-        raise NotConverted(f"{name} has no kernel of that name with a grid")
+        raise UnknownText(f"{name} has no kernel of that name with a grid")
     if grid[1] not in (*GRIDS, OF_TEMPLATE):
-        raise NotConverted(f"{name} has the grid {grid[1]}")
+        raise UnknownText(f"{name} has the grid {grid[1]}")
     others = tuple(one for one in functions if one is not main)
     if grid[1] != OF_TEMPLATE:
         return Kernel(name, main, others, operations, grid[1], "numel': 'i64'" in source)
@@ -134,7 +154,7 @@ def _flat(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _is_bookkeeping(statement: ast.stmt) -> bool:
-    """Whether it only concerns devices, streams, alignment or the lifetime of tensors."""
+    """Whether it only concerns devices, streams or the lifetime of tensors."""
     match statement:
         case ast.Delete() | ast.Assign(value=ast.Call(func=ast.Name(id="get_raw_stream"))):
             return True
@@ -149,4 +169,4 @@ def _is_bookkeeping(statement: ast.stmt) -> bool:
             return False
 
 
-BOOKKEEPING = ("args.clear", "torch.cuda.set_device", "assert_alignment")
+BOOKKEEPING = ("args.clear", "torch.cuda.set_device")

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kernelwright.inductor.faults import NotConverted
+from kernelwright.inductor.faults import NotConverted, UnknownText
 
 TUNED = ("BLOCK_M", "BLOCK_N", "BLOCK_K", "GROUP_M")
 """Numbers of a template that change its speed, not its result."""
@@ -87,7 +87,7 @@ def read_template(main: ast.FunctionDef) -> Template:
     if not is_product:
         rows = tuple(name for name in ("BATCH", "ROWS_D", "ROWS_H", "ROWS_W") if name in numbers)
     if not is_product and (len(rows) < 2 or "GROUP_OUT_C" not in numbers):
-        raise NotConverted(f"{main.name} is a template that is not known here")
+        raise UnknownText(f"{main.name} is a template that is not known here")
     if not {"BLOCK_M", "BLOCK_N", "BLOCK_K"} <= blocks.keys():
         raise NotConverted(f"{main.name} has no blocks of rows, columns and depth")
     plain = _Plain({name: node for name, node in constants.items() if name not in blocks}).visit(main)
