@@ -8,15 +8,15 @@
 unexport PYTHONDONTWRITEBYTECODE
 
 ifndef PYTHON
-PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11 python3.10; do \
-	$$p -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
+PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
 endif
 
 BIN := .venv/bin
 STAMP := .venv/.installed
 
 $(STAMP): pyproject.toml requirements/tested.txt
-	@test -n "$(PYTHON)" || { echo "error: no Python 3.10 to 3.13 found on PATH; install one, or name it: make PYTHON=/path/to/python3" >&2; exit 2; }
+	@test -n "$(PYTHON)" || { echo "error: no Python 3.11 to 3.13 found on PATH; install one, or name it: make PYTHON=/path/to/python3" >&2; exit 2; }
 	@echo 'setting up .venv (minutes: torch is large)'
 	test -x $(BIN)/pip || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c requirements/tested.txt -e '.[worker,dev]'

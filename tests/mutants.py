@@ -19,12 +19,12 @@ import os
 import shutil
 import sys
 import tempfile
+import tomllib
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import tomli
 
 ROOT = Path(__file__).resolve().parents[1]
 KNOWN = ROOT / "build" / "mutants.json"
@@ -55,7 +55,7 @@ class Mutant:
 
 
 def mutants() -> list[Mutant]:
-    table = tomli.loads((ROOT / "tests" / "mutants.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads((ROOT / "tests" / "mutants.toml").read_text(encoding="utf-8"))
     return [Mutant(**one) for one in table["mutant"]]
 
 

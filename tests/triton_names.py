@@ -13,12 +13,8 @@ import os
 import subprocess
 import sys
 import textwrap
+import tomllib
 from pathlib import Path
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 LIST = Path(__file__).with_suffix(".toml")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,6 @@ from typing import Any
 import pytest
 
 from pages import PAGES, ROOT, Code, codes, named, run
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 def python(text: str) -> None:

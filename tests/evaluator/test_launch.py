@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NoAnswer
 from typing import Any
 
 import pytest
@@ -40,7 +39,7 @@ class Message(Future[Any]):
         assert timeout is not None, "waits for ever"
         self.now_s += timeout
         if self.now_s < self.at_s:
-            raise NoAnswer
+            raise TimeoutError
         return "hello"
 
 

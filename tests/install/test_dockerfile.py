@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-import tomli
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
@@ -25,7 +25,7 @@ def instructions(name: str) -> list[str]:
 
 
 def project() -> dict[str, Any]:
-    found: dict[str, Any] = tomli.loads((ROOT / "pyproject.toml").read_text())
+    found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -90,7 +90,7 @@ def test_what_lies_between_sessions_is_no_time_of_the_run(tmp_path: Path) -> Non
         journal.append_started(Budget(minutes=10))
         journal.append_stopped("paused", 120.0)
         progress = Progress(run_info(), journal.events())
-        later = datetime.now(timezone.utc) + timedelta(hours=5)
+        later = datetime.now(UTC) + timedelta(hours=5)
         paused = dict(progress.rows(later))
         assert paused["budget left"] == "8.0 of 10 minutes"
         assert paused["running"] == "paused: nothing, until `kernelwright resume`"

@@ -6,17 +6,13 @@ import importlib
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kernelwright.source.merge import merged
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 KERNEL = """import torch
 import triton

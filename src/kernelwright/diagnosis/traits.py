@@ -15,7 +15,7 @@ from kernelwright.diagnosis.figures import HALF
 from kernelwright.model import CaseInfo, ProblemInfo, TensorSpec
 
 
-class Trait(str, enum.Enum):
+class Trait(enum.StrEnum):
     """A property of a problem."""
 
     LOOPS = "loops"

@@ -16,7 +16,6 @@ import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NoAnswer  # the builtin one from Python 3.11 on
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -323,7 +322,7 @@ class ProcessWorker:
             self.lock.release()
         try:
             answer.result(PING_S)
-        except NoAnswer:
+        except TimeoutError:
             return False
         except errors.WorkerError:  # the worker ended
             return True
@@ -355,11 +354,11 @@ def first_message(ready: Future[Any], hello_s: float, notify: Callable[[str], ob
     """Wait for a worker's first message; raises Unreachable after hello_s seconds."""
     try:
         return ready.result(QUIET_S)
-    except NoAnswer:
+    except TimeoutError:
         notify(f"waiting for the worker to start, for at most {hello_s:g} s…")
     try:
         return ready.result(hello_s - QUIET_S)
-    except NoAnswer as error:
+    except TimeoutError as error:
         raise errors.Unreachable(
             f"the worker did not start in {hello_s:g} s", "see its messages above, and how busy its host is"
         ) from error

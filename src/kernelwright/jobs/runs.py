@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -107,7 +107,7 @@ def begin(run: NewRun, *, notify: Notify) -> Iterator[OpenRun]:
         for one in known:
             notify(f"known kernel, from {one.origin}: for the same operators, judged after the starter")
         require_qualified(worker, run.settings.problem, notify, run.settings.unqualified)
-        now = datetime.now(timezone.utc)
+        now = datetime.now(UTC)
         info = RunInfo(
             schema_version=SCHEMA_VERSION,
             kernelwright=__version__,

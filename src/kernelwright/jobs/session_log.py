@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 from kernelwright.errors import RunFolderError
@@ -58,7 +58,7 @@ class SessionLog:
         """Write the best kernel and the report of a session that a signal is ending, as if its end were recorded
         already.
         """
-        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
         end = SessionEnd(reason=StopReason.INTERRUPTED.value, seconds=0.0)
         write_answer(self.view(Event(len(self.events) + 1, EventKind.STOPPED, None, now, end)))
 

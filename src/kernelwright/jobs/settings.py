@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -22,11 +23,6 @@ from kernelwright.propose import varies_numbers, writes_code
 from kernelwright.search import options_for_numbers, options_for_writers
 from kernelwright.text.similar import did_you_mean
 from kernelwright.textfile import read_text
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 NAME = "kernelwright.toml"
 """Read from the current folder where no other file is named."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -219,7 +219,7 @@ class Tuning:
         if self.out is not None:
             folder = Path(self.out)
         else:
-            folder = fresh_folder(Path("tuned"), f"{self.name}-{datetime.now(timezone.utc):%Y%m%d-%H%M%S}")
+            folder = fresh_folder(Path("tuned"), f"{self.name}-{datetime.now(UTC):%Y%m%d-%H%M%S}")
         if folder.exists() and not folder.is_dir():
             raise RequestError(f"--out {folder} is a file; a folder was expected", "name a folder")
         folder.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from kernelwright.model import Answered, Budget, Evaluation, LaneChange, Profile, Proposal, Record, Request, Usage
 
 
-class EventKind(str, enum.Enum):
+class EventKind(enum.StrEnum):
     """Kinds of events. STARTED and STOPPED enclose a session of the run: one `optimize`, or one resumption of it."""
 
     STARTED = "started"

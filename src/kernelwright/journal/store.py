@@ -12,7 +12,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -183,7 +183,7 @@ class Journal:
             raise RunFolderError(f"{self._path} was removed while the run was at work", "the run cannot be resumed")
 
     def _append(self, kind: EventKind, number: int | None, payload: Payload) -> Event:
-        time = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        time = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._one_at_a_time:
             self.refuse_if_gone()
             seq = self._last_seq() + 1

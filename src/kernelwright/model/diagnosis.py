@@ -8,7 +8,7 @@ from typing import Literal
 from kernelwright.model.base import Record
 
 
-class Limit(str, enum.Enum):
+class Limit(enum.StrEnum):
     """What can limit the speed of a kernel. The list is closed: a new limit needs a member, a rule and moves."""
 
     NONE = "none"

@@ -9,7 +9,7 @@ from kernelwright.model.base import LibraryMode, Record
 from kernelwright.model.clocks import Clocks
 
 
-class Status(str, enum.Enum):
+class Status(enum.StrEnum):
     """Outcome of an evaluation or of one case. The list is closed: a new outcome needs a new member."""
 
     PASSED = "passed"

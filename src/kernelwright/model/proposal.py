@@ -13,7 +13,7 @@ KNOWN = "known kernel"
 """The author of kernels that existed before the run (`RunInfo.known`)."""
 
 
-class Operator(str, enum.Enum):
+class Operator(enum.StrEnum):
     """What a strategy may ask a proposer to do."""
 
     SEED = "seed"

@@ -78,7 +78,7 @@ def write_cards(
         name = f"{problem.name}-{sha(f'{run} {reflection.trial} {reflection.lesson}')[:8]}.md"
         if list(folder.glob(f"*{name}")):
             continue
-        today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+        today = datetime.datetime.now(datetime.UTC).date().isoformat()
         path = folder / f"{today}-{name}"
         write_whole(path, card(reflection, trial.proposal.author, before, about, problem, environment, run, today))
         written.append(path)

@@ -15,7 +15,7 @@ from kernelwright.model import BUDGET_LIMITS, Budget
 from kernelwright.run.spending import COSTS, Paid, paid, under_way
 
 
-class StopReason(str, enum.Enum):
+class StopReason(enum.StrEnum):
     FINISHED = "finished"
     """The strategy has no more requests."""
     TRIALS = "trials"

@@ -7,7 +7,7 @@ changing any other number would change the result.
 from __future__ import annotations
 
 import ast
-import sys
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,6 @@ from kernelwright.source import parse as syntax
 from kernelwright.spaces.space import Parameter, Space, default
 from kernelwright.spaces.written import candidate_for
 from kernelwright.textfile import read_text
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 SHAPE = 'parameters = {name: [values]}, and restrictions = ["expression"] where there are any'
 

@@ -239,7 +239,7 @@ class Search:
             origin=origin,
             config=config,
             found=self._judged(sound(found), origin),
-            at=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             launched=launched,
         )
         self.tried.append(tried)

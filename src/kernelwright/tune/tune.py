@@ -54,7 +54,7 @@ def tune(
     info = None if isinstance(problem, str) else problem
     outcome = Outcome(
         kernelwright=__version__,
-        date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         kind=device.kind,
         device=device.name,
         environment=device.environment,

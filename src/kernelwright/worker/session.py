@@ -187,5 +187,5 @@ class Session:
             torch=versions["torch"], triton=versions["triton"], driver=machine["driver"],
             kernelwright=__version__, peaks=peaks, peaks_source=source,
             gpu=machine["uuid"] or "",
-            date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         )  # fmt: skip

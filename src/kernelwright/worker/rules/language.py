@@ -6,15 +6,10 @@ them.
 
 from __future__ import annotations
 
-import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 Groups = dict[str, str]
 """Groups of names: a text that describes the group, and its names separated by spaces."""
