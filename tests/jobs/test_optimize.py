@@ -169,6 +169,19 @@ def test_what_needs_no_gpu_ends_a_run_before_the_problem_is_qualified() -> None:
         optimize("double", trials=2, start_worker=starting(worker), notify=silent)
 
 
+def test_a_torch_that_is_newer_than_those_tried_is_named_at_the_start_and_in_the_error() -> None:
+    new, lines = msgspec.structs.replace(ENVIRONMENT, torch="99.0.1"), list[str]()
+    optimize("double", trials=1, out="run", start_worker=starting(FakeWorker(where=new)), notify=lines.append)
+    assert lines[0].startswith("torch 99.0.1 is newer than")
+    lines.clear()
+    resume("run", Budget(trials=2), start_worker=starting(FakeWorker(where=new)), notify=lines.append)
+    assert lines[0].startswith("torch 99.0.1 is newer than")
+    Path("double/starter.py").unlink()
+    worker = FakeWorker(where=new, generated=Generated(reason="a new form"))
+    with pytest.raises(RequestError, match=r"a new form; torch 99\.0\.1 is newer than"):
+        optimize("double", trials=2, start_worker=starting(worker), notify=silent)
+
+
 def test_a_problem_that_does_not_qualify_and_a_machine_without_torch_raise() -> None:
     poor = FakeWorker(qualification=QualificationReport(problem="double", qualifies=False, reason="zeros would pass"))
     with pytest.raises(ProblemError, match="zeros would pass"):

@@ -12,6 +12,7 @@ from kernelwright.inductor import LeaveIt, NotConverted, can_split, candidate_te
 from kernelwright.jobs.worker import Notify
 from kernelwright.model import Generated, KnownKernel, LibraryMode, ProblemInfo, Status
 from kernelwright.problems import ProblemPath
+from kernelwright.report.tried import newer_text
 from kernelwright.text.units import times_text
 
 WORTH = 1.1
@@ -32,9 +33,10 @@ def require_generated(
             raise NothingToWin(f"{info.name}: {reason}{elsewhere}{best_known(known)}") from reason
         notify(f"{reason}; but {faster}, so the search begins with that")
     except NotConverted as reason:
+        newer = f"; {text}" if (text := newer_text(environment)) else ""
         lacks = "" if problem.starter is not None else f"{problem.name} has no starter.py beside it, and "
         raise RequestError(
-            f"{lacks}what torch.compile generates for it cannot become a candidate: {reason}",
+            f"{lacks}what torch.compile generates for it cannot become a candidate: {reason}{newer}",
             "give a kernel with --starter FILE, or let a model write it: --proposer anthropic, openai or mailbox",
         ) from reason
 

@@ -28,6 +28,7 @@ from kernelwright.model import Budget, Candidate, KnownKernel, ProblemInfo, RunI
 from kernelwright.problems import ProblemPath, copy_problem, problem_in_run
 from kernelwright.problems.alike import described
 from kernelwright.propose import build_proposer
+from kernelwright.report.tried import newer_text
 from kernelwright.run import resume as end_pause
 from kernelwright.search import build_strategy
 
@@ -99,6 +100,7 @@ def begin(run: NewRun, *, notify: Notify) -> Iterator[OpenRun]:
     `require_generated` raises where the first kernel is to be what torch.compile generates.
     """
     with run.start_worker(run.target) as worker:
+        say_newer(worker, notify)
         problem = load(worker, run)
         require_verifiable(worker, problem, run.problem)
         known = find_known(worker, run, problem, notify)
@@ -133,6 +135,12 @@ def on_lanes(start_worker: StartWorker, options: RunOptions, places: Places) -> 
     start_worker, lanes = places.choose(options.gpus, options.workers, start_worker)
     in_flight = options.in_flight or (DEFAULTS.in_flight * lanes if lanes > 1 else None)
     return start_worker, msgspec.structs.replace(options, gpus=None, workers=None, in_flight=in_flight)
+
+
+def say_newer(worker: Worker, notify: Notify) -> None:
+    """Say which of torch and Triton is newer than those tried."""
+    if newer := newer_text(worker.environment()):
+        notify(newer)
 
 
 def load(worker: Worker, run: NewRun) -> ProblemInfo:
@@ -188,6 +196,7 @@ def reopen(
         if target is None and info.environment.device is None:
             target = info.environment.target
         with start_worker(target) as worker:
+            say_newer(worker, notify)
             loaded = worker.load(
                 str(file), info.settings.dtype, library=info.problem.library, which=info.settings.cases
             )

@@ -20,6 +20,7 @@ from kernelwright.model import (
     LibraryShare,
     Status,
 )
+from kernelwright.report.tried import newer_text
 from kernelwright.text.markdown import shortened
 from kernelwright.text.table import table
 from kernelwright.text.units import (
@@ -277,6 +278,7 @@ def environment_settings(environment: Environment) -> dict[str, str]:
         "python": environment.python,
         "torch": environment.torch,
         "triton": environment.triton,
+        "versions": newer_text(environment),
         "driver": environment.driver,
         "kernelwright": environment.kernelwright,
         "date": environment.date,
