@@ -45,6 +45,12 @@ def test_what_was_not_verified_is_never_called_verified() -> None:
     assert text == "not_verified: bf16 matrix product in the interpreter"
 
 
+def test_what_was_not_judged_of_a_candidate_that_passed_is_named() -> None:
+    named = "autotune:softmax_kernel=2 (BLOCK=64): not chosen"
+    text = headline(msgspec.structs.replace(passed(32.0), unjudged=(named,)))
+    assert f"not judged, and left out of files and exports: {named}" in text.splitlines()
+
+
 def test_kernels_that_look_alike_share_a_row() -> None:
     text = kernels_table([resources(40), resources(40), resources(48)])
     assert [line.split()[0:2] for line in text.splitlines()[1:]] == [

@@ -171,4 +171,5 @@ class Evaluation(Record, frozen=True, kw_only=True):
     lane: str = ""
     """The lane that judged the candidate; "" with a single worker, and if it was not judged in this run."""
     unjudged: tuple[str, ...] = ()
-    """The branches that no judged case took, as "line N: when it is taken"."""
+    """What no judged case ran: branches of host code, as "line N: when it is taken", and other configs of autotuned
+    kernels, each with the reason."""

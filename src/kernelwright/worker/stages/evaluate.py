@@ -12,6 +12,7 @@ from kernelwright import stats
 from kernelwright.model import Candidate, Case, CaseResult, Evaluation, Incumbent, KernelResources, Status
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.session import Session
+from kernelwright.worker.stages.configs import judge_configs
 from kernelwright.worker.stages.measure import estimate, library_shares, measure
 from kernelwright.worker.stages.necessity import imitated, superfluous
 from kernelwright.worker.stages.physical import verified_anew
@@ -55,6 +56,9 @@ def _evaluated(
                     break
             if any(result.below_bound for result in results) and all(result.status in GOOD for result in results):
                 results = once_more(subject, results)
+        if purpose == "verify" and all(result.status in GOOD for result in results):
+            with subject.stage("configs"):
+                results = judge_configs(subject, results)
     except Ended as ended:
         return evaluation(subject, ended.status, ended.reason, results), ended.lost
     return evaluation(subject, *conclusion(results, list(subject.unfinished.values())), results), False
@@ -152,7 +156,7 @@ def evaluation(subject: Subject, status: Status, reason: str, results: list[Case
         log=subject.log,
         unqualified=session.unqualified,
         judged_source=judged_source,
-        unjudged=unjudged,
+        unjudged=(*unjudged, *subject.unjudged),
         serves=tuple(dict.fromkeys(one for result in results for one in result.serves)),
         dead=session.dead,
         precision=session.loaded().precision,

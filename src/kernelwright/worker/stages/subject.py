@@ -92,6 +92,7 @@ class Subject:
         self.taken: dict[str, frozenset[int]] = {}
         self.replaced: tuple[str, ...] = ()
         self.refused: tuple[Finding, ...] = ()
+        self.unjudged: list[str] = []  # configs that `judge_configs` could not judge
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

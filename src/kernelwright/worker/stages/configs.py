@@ -1,0 +1,82 @@
+"""Other configs of autotuned kernels: Triton's tuner may pick any of them, so each is judged on one small case.
+
+Only `verify` needs this: files and exports keep only the judged config.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from kernelwright.model import CaseResult, Status
+from kernelwright.source import kernel_configs
+from kernelwright.source.names import AUTOTUNE
+from kernelwright.worker.plan.plan import Launch, Plan
+from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.stages.subject import Subject
+from kernelwright.worker.stages.verify import verify
+
+MOST = 64
+"""Most configs that are judged. Each takes a recording, and on the interpreter some seconds of replays."""
+
+FAILED = (Status.WRONG, Status.RUNTIME_ERROR, Status.CRASHED)
+"""Statuses of a config that make the candidate fail. Triton's tuner passes over a config that does not fit, and a slow
+one proves nothing."""
+
+
+def judge_configs(subject: Subject, results: list[CaseResult]) -> list[CaseResult]:
+    """The results of a candidate, with the first failure of another config. The configs are judged on the largest small
+    case that passed. Those that were not judged are added to `subject.unjudged`."""
+    sizes = {one.case.name: one.bytes for one in subject.session.loaded().cases if one.case.small}
+    passed = [one.case for one in results if one.status is Status.PASSED and one.case in sizes]
+    case = max(passed, key=lambda name: sizes[name], default="")
+    stated, chosen = subject.autotune_stated, subject.autotune_stated | subject.autotune_moved
+    judged = [_computed(subject, subject.plans[case])] if case else []
+    others = [(kernel, index) for kernel, count in subject.autotune.items() for index in range(count)]
+    for number, (kernel, index) in enumerate(one for one in others if chosen.get(one[0], 0) != one[1]):
+        if kernel in stated or not case or number >= MOST:
+            why = "not chosen" if kernel in stated else f"only {MOST} are judged" if case else "no small case passed"
+        else:
+            found = _result(subject, {**chosen, kernel: index}, case, judged)
+            if found.status in FAILED:
+                found = msgspec.structs.replace(found, reason=f"with {_named(subject, kernel, index)}: {found.reason}")
+                return [*(one for one in results if one.case != case), found]
+            why = "" if found.status is Status.PASSED else f"{found.status.value}: {found.reason}"
+        subject.unjudged += [f"{_named(subject, kernel, index)}: {why}"] * bool(why)
+    return results
+
+
+def _result(subject: Subject, chosen: dict[str, int], case: str, judged: list[Plan]) -> CaseResult:
+    """The result of a case with other configs. judged: what passed so far, which is not replayed again."""
+    try:
+        other = Subject(subject.session, subject.candidate)
+        other.autotune_stated = chosen
+        other.prepare([case])
+        plan = _computed(other, other.plans[case]) if case in other.plans else None
+        if plan in judged:
+            return CaseResult(case=case, status=Status.PASSED)
+        with other.undisturbed():
+            result = verify(other, subject.info(case).case)
+    except Ended as ended:
+        if ended.lost:
+            raise
+        return CaseResult(case=case, status=ended.status, reason=ended.reason)
+    if plan is not None and result.status is Status.PASSED:
+        judged.append(plan)
+    return result
+
+
+def _computed(subject: Subject, plan: Plan) -> Plan:
+    """What a replay computes: on the interpreter, launch options change nothing."""
+    if subject.processes.on_gpu:
+        return plan
+    steps = tuple(msgspec.structs.replace(step, options={}) if isinstance(step, Launch) else step
+                  for step in plan.steps)  # fmt: skip
+    return msgspec.structs.replace(plan, steps=steps)
+
+
+def _named(subject: Subject, kernel: str, index: int) -> str:
+    """The key that chooses a config, and its values where the text states them."""
+    found = kernel_configs(subject.source, {kernel: index}).get(kernel)
+    values = {} if found is None else {**found.kwargs, "num_warps": found.num_warps, "num_stages": found.num_stages}
+    listed = ", ".join(f"{name}={value}" for name, value in values.items())
+    return f"{AUTOTUNE}{kernel}={index}" + (f" ({listed})" if listed else "")

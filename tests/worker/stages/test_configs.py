@@ -1,0 +1,93 @@
+"""Every config of an autotuned kernel is judged on one small case, or named among what was not judged."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluated import StartedWorker
+from kernelwright.evaluator.client import ProcessWorker
+from kernelwright.model import Candidate, Evaluation, Status
+
+PROBLEM = """\
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x * 2.0
+
+
+CASES = [dict(name="tiny", dtype="float32", n=70, small=True), dict(name="large", dtype="float32", n=4096)]
+
+
+def get_inputs(n):
+    return [torch.randn(n)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+KERNEL = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.autotune(configs=[
+    CONFIGS
+], key=["n"])
+@triton.jit
+def double(x_ptr, out_ptr, n, BLOCK: tl.constexpr, COVERED: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = (lanes < n) & (tl.arange(0, BLOCK) < COVERED)
+    tl.store(out_ptr + lanes, tl.load(x_ptr + lanes, mask=inside) * 2.0, mask=inside)
+
+
+def kernel_function(x):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    double[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, out, x.numel())
+    return out
+"""
+
+
+def config(block: int, covered: int, warps: int = 4) -> str:
+    return f'triton.Config({{"BLOCK": {block}, "COVERED": {covered}}}, num_warps={warps}),'
+
+
+@pytest.fixture(scope="module")
+def worker(shared_worker: StartedWorker, tmp_path_factory: pytest.TempPathFactory) -> ProcessWorker:
+    file = tmp_path_factory.mktemp("configs") / "double.py"
+    file.write_text(PROBLEM)
+    worker = shared_worker()
+    worker.load(str(file))
+    return worker
+
+
+def verified(worker: ProcessWorker, *configs: str, chosen: dict[str, int] | None = None) -> Evaluation:
+    source = KERNEL.replace("CONFIGS", "\n    ".join(configs))
+    return worker.evaluate(Candidate(source=source, config=chosen or {}), "verify")
+
+
+def test_a_wrong_config_that_the_tuner_may_pick_makes_the_file_wrong(worker: ProcessWorker) -> None:
+    found = verified(worker, config(32, 32), config(64, 64), config(128, 31))
+    assert found.status is Status.WRONG, found.reason
+    assert "with autotune:double=2 (BLOCK=128, COVERED=31, num_warps=4, num_stages=3)" in found.reason
+
+
+def test_right_configs_leave_nothing_unjudged(worker: ProcessWorker) -> None:
+    found = verified(worker, config(32, 32), config(64, 64), config(64, 64, warps=8))
+    assert (found.status, found.unjudged) == (Status.PASSED, ()), found.reason
+
+
+def test_configs_that_were_not_run_are_named(worker: ProcessWorker) -> None:
+    assert verified(worker, config(32, 32), config(128, 31), chosen={"autotune:double": 1}).status is Status.WRONG
+    found = verified(worker, config(32, 32), config(128, 31), chosen={"autotune:double": 0})
+    assert found.status is Status.PASSED
+    assert found.unjudged == ("autotune:double=1 (BLOCK=128, COVERED=31, num_warps=4, num_stages=3): not chosen",)
+    found = verified(worker, config(32, 32), config(48, 48))
+    assert found.status is Status.PASSED
+    (named,) = found.unjudged
+    assert named.startswith("autotune:double=1 (BLOCK=48, COVERED=48, num_warps=4, num_stages=3): compile_error")
