@@ -352,3 +352,18 @@ def test_an_unverified_or_unscored_trial_is_never_built_on(name: str, order: int
     for request in search.asks:
         if request.operator is not Operator.REPAIR:
             assert set(request.parents) <= scored
+
+
+@everywhere
+def test_a_trial_whose_compilers_were_killed_is_told_again_and_what_it_stopped_goes_on(name: str) -> None:
+    strategy_name, options = VARIANTS[name]
+    strategy = build_strategy(strategy_name, STARTER, 0, options)
+    first = strategy.ask()
+    assert first is not None
+    killed = Evaluation(status=Status.NOT_VERIFIED, killed=True)
+    trial = Trial(request=first, proposal=Proposal(author="law", candidate=STARTER), evaluation=killed)
+    strategy.tell(trial)
+    strategy.tell(Trial(request=first, proposal=trial.proposal, evaluation=device(first, STARTER)))
+    asked = strategy.ask()
+    assert asked is not None
+    assert (asked.parents, asked.operator) != ((first.number,), Operator.REPAIR)

@@ -396,6 +396,43 @@ def test_an_evaluation_is_given_the_best_so_far_also_after_a_resumption(create: 
     assert searched[0].times_us == {r.case: r.timing.median_us for r in best.evaluation.results if r.timing}
 
 
+KILLED = Evaluation(status=Status.NOT_VERIFIED, reason="k: the compiler was killed", killed=True)
+
+
+def test_what_is_not_judged_because_its_compilers_were_killed_is_judged_again_at_resume(create: Create) -> None:
+    """It is neither repaired nor the verdict on the same text, and it is a parent once it passed."""
+
+    def short(candidate: Candidate, purpose: str) -> Evaluation:
+        return KILLED if block_of(candidate) == 512 else evaluation_of(candidate, purpose)
+
+    journal = create(strategy="greedy", strategy_options={"rounds": 3})
+    proposer, worker = blocks(*["BLOCK = 512\n"] * 3), FakeWorker(short)
+    run(journal, proposer, worker, budget=Budget(trials=3))
+    assert [trial.evaluation and trial.evaluation.killed for trial in journal.trials()] == [False, True, True]
+    assert [trial.request.operator for trial in journal.trials()][1:] == [Operator.IMPROVE] * 2
+    assert len([call for call in worker.calls if call[1] == "search"]) == 3, "no verdict to repeat"
+
+    again = FakeWorker()
+    outcome = run(journal, proposer, again, budget=Budget(trials=3))
+    assert kinds(journal).count("judged_again") == 2
+    assert [trial.score_us for trial in journal.trials()] == [400.0, 100.0, 100.0]
+    assert (outcome.best, outcome.best_us) == (1, 101.0)
+    run(journal, proposer, budget=Budget(trials=4))
+    assert kinds(journal).count("judged_again") == 2
+    assert journal.trials()[3].request.parents == (1,)
+
+
+def test_a_confirmation_whose_compilers_were_killed_is_made_again_at_resume(create: Create) -> None:
+    def short(candidate: Candidate, purpose: str) -> Evaluation:
+        return KILLED if purpose == "confirm" else evaluation_of(candidate, purpose)
+
+    journal = create(strategy_options={"width": 1, "rounds": 1})
+    proposer = blocks("BLOCK = 512\n")
+    assert run(journal, proposer, FakeWorker(short)).best == 0
+    assert journal.confirmations() == {}
+    assert run(journal, proposer).best_us == 101.0
+
+
 def test_a_provider_that_gives_up_stops_the_run_which_can_be_resumed(create: Create) -> None:
     journal = create(strategy="greedy")
 

@@ -1,17 +1,21 @@
-"""A child that is killed from outside is replaced; one that dies twice under a candidate is the candidate's own."""
+"""A child that is killed from outside is replaced; one that dies twice under a candidate is the candidate's own,
+except a compiler."""
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from kernelwright.errors import ProblemError, WorkerError
-from kernelwright.model import Candidate, Evaluation
+from kernelwright.model import Candidate, Evaluation, Status
+from kernelwright.worker.compile.compiler import failure
 from kernelwright.worker.judge.messages import Again, Fill, ToJudge
 from kernelwright.worker.processes.children import Child, ForkServer
+from kernelwright.worker.processes.processes import KILLED
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.evaluate import evaluate
 from kernelwright.worker.stages.precompile import COMPILED, precompile
@@ -66,16 +70,44 @@ def test_one_death_changes_nothing(session: Session, monkeypatch: pytest.MonkeyP
     assert started > usual
 
 
-@pytest.mark.parametrize(
-    ("role", "status"), [("recorder", "crashed"), ("compiler", "compile_error"), ("runs kernels", "crashed")]
-)
-def test_two_deaths_are_the_candidates_own(
-    session: Session, monkeypatch: pytest.MonkeyPatch, role: str, status: str
-) -> None:
+@pytest.mark.parametrize("role", ["recorder", "runs kernels"])
+def test_two_deaths_are_the_candidates_own(session: Session, monkeypatch: pytest.MonkeyPatch, role: str) -> None:
     role = runs_kernels(session) if role == "runs kernels" else role
     found, _ = evaluated(session, monkeypatch, role, 1000, f"always_killed_{role}")
-    assert found.status.value == status
+    assert (found.status.value, found.killed) == ("crashed", False)
     assert "SIGKILL" in found.reason or "did not start" in found.reason
+
+
+@pytest.mark.parametrize("how", [evaluate, precompile])
+def test_a_compiler_that_is_killed_twice_says_nothing_of_the_candidate(
+    session: Session, monkeypatch: pytest.MonkeyPatch, how: Callable[..., Evaluation]
+) -> None:
+    name = f"short_of_memory_{how.__name__}"
+    found, _ = evaluated(session, monkeypatch, "compiler", 1000, name, how)
+    assert (found.status, found.killed) == (Status.NOT_VERIFIED, True)
+    assert found.reason == f"{name}: the compiler was killed, perhaps for want of memory"
+
+
+def test_a_compiler_that_crashes_twice_is_the_candidates_own(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        watch(session, patch, lambda child: child.role == "compiler" and os.kill(child.pid, signal.SIGSEGV))
+        found = precompile(session, Candidate(source=CANDIDATE.replace("double_kernel", "crashing")), "verify")
+    assert (found.status, found.killed) == (Status.COMPILE_ERROR, False)
+    assert "SIGSEGV" in found.reason
+
+
+def test_a_compiler_whose_ptxas_was_killed_ends_as_if_it_had_been_killed_itself() -> None:
+    try:
+        try:
+            raise subprocess.CalledProcessError(-signal.SIGKILL, ["ptxas"])
+        except subprocess.CalledProcessError:
+            raise RuntimeError("`ptxas` failed with error code -9")  # noqa: B904 - as Triton does
+    except RuntimeError as error:
+        pid = os.fork()
+        if pid == 0:
+            failure("kernel", error)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) in KILLED
 
 
 def test_a_judge_that_dies_twice_is_not_the_candidates_fault(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +119,7 @@ def test_a_judge_that_dies_twice_is_not_the_candidates_fault(session: Session, m
 def test_a_kernel_whose_compilers_died_is_compiled_again_when_it_comes_again(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert evaluated(session, monkeypatch, "compiler", 1000, "unlucky")[0].status.value == "compile_error"
+    assert evaluated(session, monkeypatch, "compiler", 1000, "unlucky")[0].killed
     assert evaluated(session, monkeypatch, "compiler", 0, "unlucky")[0].status.value == "passed"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from kernelwright import codec
 from kernelwright.errors import RunFolderError
-from kernelwright.journal.events import SESSION_KINDS, Event, EventKind, SessionEnd
+from kernelwright.journal.events import SESSION_KINDS, Event, EventKind, JudgedAgain, SessionEnd
 from kernelwright.model import Evaluation, LaneChange, Proposal, Request, RunInfo
 from kernelwright.text.escape import ACTS
 
@@ -85,6 +85,10 @@ class History:
             self._seen[event.kind].add(number)
         if isinstance(payload, Proposal) and payload.candidate is None and number is not None:
             self._empty.add(number)
+        if isinstance(payload, JudgedAgain):
+            if payload.trial not in self._seen[EventKind.TOLD] or payload.trial in self._empty:
+                return f"trial {payload.trial} was not evaluated"
+            payload = payload.evaluation
         if isinstance(payload, Evaluation) and (fault := figures_fault(payload)):
             return fault
         return ""

@@ -24,14 +24,17 @@ class EventKind(enum.StrEnum):
     """A provider answered; the proposal follows later."""
     ABANDONED = "abandoned"
     """A proposal was running when its session ended: it may have been paid for, and is requested again."""
+    JUDGED_AGAIN = "judged_again"
+    """A resumed run evaluated a trial again whose compilers had been killed, and told the strategy."""
     LANE = "lane"
     """A lane changed its state; each lane that is up when a session begins has such an event."""
     STOPPED = "stopped"
 
 
 SESSION_KINDS = frozenset(
-    {EventKind.STARTED, EventKind.STOPPED, EventKind.ANSWERED, EventKind.ABANDONED, EventKind.LANE}
-)
+    {EventKind.STARTED, EventKind.STOPPED, EventKind.ANSWERED, EventKind.ABANDONED, EventKind.JUDGED_AGAIN,
+     EventKind.LANE}
+)  # fmt: skip
 """Kinds without a trial number: start and end of a session, lanes, and events that a trial may have several times."""
 
 
@@ -55,14 +58,20 @@ class Abandoned(Record, frozen=True, kw_only=True):
     usage: Usage
 
 
+class JudgedAgain(Record, frozen=True, kw_only=True):
+    trial: int
+    evaluation: Evaluation
+
+
 class SessionEnd(Record, frozen=True, kw_only=True):
     reason: str
     seconds: float
 
 
 Payload: TypeAlias = (
-    Request | Proposal | Evaluation | Profiles | Answered | Abandoned | LaneChange | SessionStart | SessionEnd | None
-)
+    Request | Proposal | Evaluation | Profiles | Answered | Abandoned | JudgedAgain | LaneChange | SessionStart
+    | SessionEnd | None
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from kernelwright.journal.events import Abandoned, Event, EventKind, Profiles, SessionEnd, SessionStart
+from kernelwright.journal.events import Abandoned, Event, EventKind, JudgedAgain, Profiles, SessionEnd, SessionStart
 from kernelwright.journal.lanes import LaneTallies
 from kernelwright.model import (
     Answered,
@@ -71,7 +71,7 @@ class RunState:
     no price is known."""
     _open: dict[int, None] = field(init=False)
     _evaluated: dict[str, int] = field(init=False, default_factory=dict)
-    """By candidate id, the first trial in which the candidate was evaluated."""
+    """By candidate id, the first trial in which the candidate was judged."""
     _best: tuple[float, int] | None = field(init=False, default=None)
     """The lowest score among trials that may become the incumbent (`may_lead`), and its trial."""
     _trials: tuple[Trial, ...] | None = field(init=False, default=None)
@@ -93,6 +93,9 @@ class RunState:
         elif isinstance(payload, Abandoned):
             self.abandoned.append(payload)
             self._pay(payload.usage)
+        elif isinstance(payload, JudgedAgain):
+            self._take_evaluation(payload.trial, payload.evaluation)
+            self.told[payload.trial], self._trials = self._trial(payload.trial), None
         elif isinstance(payload, LaneChange):
             self.lanes.take(payload, self.at_work_s)
         if number is None:
@@ -106,13 +109,11 @@ class RunState:
             if payload.candidate is None:
                 self.finished_s[number] = self.at_work_s
         elif isinstance(payload, Evaluation):
-            self.lanes.note(payload)
             if event.kind is EventKind.CONFIRMED:
+                self.lanes.note(payload)
                 self.confirmations[number] = payload
             else:
-                self.evaluations[number] = payload
-                self.finished_s[number] = self.at_work_s
-                self._note_evaluation(number, payload)
+                self._take_evaluation(number, payload)
         elif isinstance(payload, Profiles):
             self.profiles[number] = payload
         elif event.kind is EventKind.TOLD:
@@ -128,9 +129,15 @@ class RunState:
             cost_usd=max(known_usd, default=None),
         )
 
+    def _take_evaluation(self, number: int, evaluation: Evaluation) -> None:
+        self.lanes.note(evaluation)
+        self.evaluations[number] = evaluation
+        self.finished_s[number] = self.at_work_s
+        self._note_evaluation(number, evaluation)
+
     def _note_evaluation(self, number: int, evaluation: Evaluation) -> None:
         candidate = self.candidate(number)
-        if candidate is not None:
+        if candidate is not None and not evaluation.killed:
             self._evaluated.setdefault(candidate.id, number)
         if evaluation.score_us is not None and may_lead(evaluation):
             self._best = min(self._best or (evaluation.score_us, number), (evaluation.score_us, number))

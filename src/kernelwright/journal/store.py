@@ -27,6 +27,7 @@ from kernelwright.journal.events import (
     Abandoned,
     Event,
     EventKind,
+    JudgedAgain,
     Payload,
     Profiles,
     SessionEnd,
@@ -45,6 +46,7 @@ _PAYLOADS: dict[EventKind, Any] = {
     EventKind.PROFILED: Profiles,
     EventKind.ANSWERED: Answered,
     EventKind.ABANDONED: Abandoned,
+    EventKind.JUDGED_AGAIN: JudgedAgain,
     EventKind.LANE: LaneChange,
     EventKind.STOPPED: SessionEnd,
 }
@@ -134,6 +136,9 @@ class Journal:
 
     def append_abandoned(self, request: int, usage: Usage) -> Event:
         return self._append(EventKind.ABANDONED, None, Abandoned(request=request, usage=usage))
+
+    def append_judged_again(self, trial: int, evaluation: Evaluation) -> Event:
+        return self._append(EventKind.JUDGED_AGAIN, None, JudgedAgain(trial=trial, evaluation=evaluation))
 
     def append_lane(self, change: LaneChange) -> Event:
         return self._append(EventKind.LANE, None, change)

@@ -166,6 +166,9 @@ class Evaluation(Record, frozen=True, kw_only=True):
     the kernels do not need, and with refusals in place of branches that no judged case took. Else None."""
     from_cache: bool = False
     """Whether this failure was found by an earlier run and not judged again."""
+    killed: bool = False
+    """Whether the candidate was not judged because compilers of it were killed, perhaps for want of memory. A resumed
+    run judges it again."""
     gpu: str = ""
     """The UUID of the GPU that judged the candidate; "" without a GPU and in older records."""
     lane: str = ""

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 
-from kernelwright.journal import Abandoned, Event, EventKind, Profiles, RunState, SessionEnd, SessionStart
+from kernelwright.journal import Abandoned, Event, EventKind, JudgedAgain, Profiles, RunState, SessionEnd, SessionStart
 from kernelwright.model import BUDGET_LIMITS, Budget, Evaluation, LaneChange, Proposal, Request, RunInfo
 from kernelwright.report.evaluation import SECOND_LOOK
 from kernelwright.report.lanes import lane_rows
@@ -108,6 +108,8 @@ class Progress:
             return f"{trial} {_seen(payload)}"
         if isinstance(payload, Abandoned):
             return f"trial {payload.request} is abandoned: its reply is not waited for"
+        if isinstance(payload, JudgedAgain):
+            return f"trial {payload.trial} judged again: {_outcome(payload.evaluation)}"
         if isinstance(payload, LaneChange):
             return _lane_line(payload)
         if isinstance(payload, SessionStart):

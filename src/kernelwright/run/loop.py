@@ -98,6 +98,7 @@ class Loop:
 
     def search(self) -> tuple[StopReason, str]:
         """Finish the open trials, then search until no new request is allowed or left; gives the reason for the end."""
+        self._judge_killed()
         with self._passes.one():
             for number in self.state.open_numbers():
                 if not self.clock.is_up or number in self.state.proposals:
@@ -124,6 +125,17 @@ class Loop:
             return StopReason.MINUTES, f"{self._budget.minutes:g} minutes are over, with {left} open requests"
         return StopReason.FINISHED, "the strategy has nothing more to ask"
 
+    def _judge_killed(self) -> None:
+        """Evaluate trials again whose compilers were killed in an earlier session, one at a time, to spare memory."""
+        for trial in self.state.trials():
+            candidate = trial.proposal.candidate
+            if trial.evaluation is None or not trial.evaluation.killed or candidate is None or self.clock.is_up:
+                continue
+            given = (candidate, "search", self.state.incumbent())
+            evaluation = self._threads.submit(self._worker.evaluate, *given).result()
+            self._record(self._journal.append_judged_again(trial.number, evaluation))
+            self._strategy.tell(self.state.told[trial.number])
+
     def _take(self, done: Set[Future[Any]]) -> None:
         """Process the futures that are done."""
         for future, number in [entry for entry in self._proposing.items() if entry[0] in done]:
@@ -137,11 +149,15 @@ class Loop:
             self._profiled(number, looked.result())
 
     def confirm(self, number: int, candidate: Candidate) -> Evaluation:
-        """A fresh evaluation on every case, journaled. It runs in a thread, so that an interrupt is noticed at once."""
+        """A fresh evaluation on every case, journaled unless its compilers were killed. It runs in a thread, so that an
+        interrupt is noticed at once."""
         evaluation = self._threads.submit(
             confirmation, self._worker, candidate, seed_trial(self.state.trials())
         ).result()
-        self._record(self._journal.append_confirmed(number, evaluation))
+        if evaluation.killed:
+            log.warning("trial %d is not confirmed in this session: %s", number, evaluation.reason)
+        else:
+            self._record(self._journal.append_confirmed(number, evaluation))
         return evaluation
 
     def profile(self, number: int) -> None:

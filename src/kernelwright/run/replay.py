@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kernelwright.errors import RunFolderError
-from kernelwright.journal import Event, EventKind, RunState
+from kernelwright.journal import Event, EventKind, JudgedAgain, RunState
 from kernelwright.model import Request
 from kernelwright.search.protocol import Strategy
 
@@ -33,6 +33,8 @@ def replay(events: Sequence[Event], strategy: Strategy, folder: Path) -> RunStat
         state.take(event)
         if event.kind is EventKind.TOLD and event.number is not None:
             strategy.tell(state.told[event.number])
+        if isinstance(event.payload, JudgedAgain):
+            strategy.tell(state.told[event.payload.trial])
     return state
 
 

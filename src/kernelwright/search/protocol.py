@@ -31,5 +31,6 @@ class Strategy(Protocol):
         ...
 
     def tell(self, trial: Trial) -> None:
-        """Reports one finished trial. Each request is reported once; the order is free."""
+        """Reports one finished trial. Each request is reported once, or again if its compilers were killed
+        (`Evaluation.killed`) and a resumed run judged it again; the order is free."""
         ...

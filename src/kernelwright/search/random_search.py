@@ -45,7 +45,7 @@ class RandomSearch:
         self._seed = seed
         self._options = options
         self._asked = 0
-        self._told = 0
+        self._told: set[int] = set()
         self._passed: dict[int, Trial] = {}
         self._staleness = Staleness()
 
@@ -53,10 +53,10 @@ class RandomSearch:
         if self._asked < len(self._first):
             return self._request(Operator.SEED, candidate=self._first[self._asked])
         if not self._passed:
-            if self._told < self._asked or self._asked - len(self._first) + 1 >= self._options.seeds:
+            if len(self._told) < self._asked or self._asked - len(self._first) + 1 >= self._options.seeds:
                 return None
             return self._request(Operator.SEED)
-        if self._staleness.count >= self._options.patience or self._asked - self._told >= self._options.ahead:
+        if self._staleness.count >= self._options.patience or self._asked - len(self._told) >= self._options.ahead:
             return None
         parents = sorted(self._passed)
         if self._options.operator == "tune":
@@ -66,7 +66,7 @@ class RandomSearch:
         return self._request(Operator.IMPROVE, self._passed[parent].request.round + 1, [parent])
 
     def tell(self, trial: Trial) -> None:
-        self._told += 1
+        self._told.add(trial.number)
         self._staleness.tell(trial)
         if trial.score_us is not None:
             self._passed[trial.number] = trial

@@ -78,7 +78,7 @@ class Rounds:
         return request
 
     def tell(self, trial: Trial) -> None:
-        self._in_flight.remove(trial.number)
+        self._in_flight.discard(trial.number)
         self._staleness.tell(trial)
         step = self.judging.tell(trial)
         if step is None or (step.operator is Operator.REPAIR and trial.number in self._known):

@@ -22,7 +22,8 @@ class Staleness:
     def tell(self, trial: Trial) -> None:
         candidate = trial.proposal.candidate
         if candidate is not None and candidate.id not in self._seen:
-            self._seen.add(candidate.id)
+            if trial.evaluation is None or not trial.evaluation.killed:
+                self._seen.add(candidate.id)
             self.count = 0
         else:
             self.count += 1

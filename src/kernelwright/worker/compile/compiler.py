@@ -7,7 +7,9 @@ folder, answers with machine code and resources or with a failure, and is killed
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import signal
 import subprocess
 import tempfile
 from contextlib import suppress
@@ -195,7 +197,11 @@ def untrue_on_interpreter(ttir: str) -> list[str]:
 
 def failure(kernel: str, error: Exception) -> Failure:
     """A compile error as a failure: type and message of the exception, and of its first cause. Of a long text the
-    beginning and the end, which says what is wrong."""
+    beginning and the end, which says what is wrong. If ptxas was killed, this process ends alike, because that shows no
+    compile error."""
+    tool = error.__context__
+    if isinstance(tool, subprocess.CalledProcessError) and tool.returncode == -signal.SIGKILL:
+        os._exit(128 + signal.SIGKILL)
     reason = f"{kernel}: {type(error).__name__}: {str(error).strip() or type(error).__name__}"
     cause: BaseException = error
     while cause.__cause__ is not None:

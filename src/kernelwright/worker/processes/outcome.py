@@ -16,6 +16,10 @@ class Ended(Exception):
         self.status, self.reason, self.lost, self.whole = status, legible(reason), lost, whole or lost
 
 
+class Killed(Ended):
+    """A compiler was killed twice, perhaps for want of memory: the candidate was not judged."""
+
+
 class TooLargeFor(Ended):
     """A launch needs more of a resource than the device has. kernel: its name."""
 

@@ -7,6 +7,7 @@ measured peaks are cached here. The state of the loaded problem is in `session`.
 from __future__ import annotations
 
 import json
+import signal
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -37,6 +38,9 @@ T = TypeVar("T")
 
 PROBE_S = 120.0
 """Time limit of describing the machine, which initialises CUDA."""
+
+KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
+"""Exit statuses of a compiler that was killed, itself or its ptxas."""
 
 NOTE = "judge.note"
 """File in which a judge names the code of the problem that it runs; read after the judge died."""
@@ -372,6 +376,9 @@ class Processes:
             reason = f"compiling took over {self.limits.compile_s:g} s"
             return Failure(status=Status.TIMEOUT, reason=reason), False
         except ChildDied as error:
+            if error.exit_status in KILLED:
+                reason = f"{job.launch.kernel}: the compiler was killed, perhaps for want of memory"
+                return Ended(Status.NOT_VERIFIED, reason, lost=True), True
             reason = f"the compiler {error.how}: {child.printed(600)}"
             return Ended(Status.COMPILE_ERROR, reason, lost=True), True
         finally:

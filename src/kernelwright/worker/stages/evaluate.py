@@ -10,7 +10,7 @@ import msgspec
 
 from kernelwright import stats
 from kernelwright.model import Candidate, Case, CaseResult, Evaluation, Incumbent, KernelResources, Status
-from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.processes.outcome import Ended, Killed
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.configs import judge_configs
 from kernelwright.worker.stages.measure import estimate, library_shares, measure
@@ -60,7 +60,7 @@ def _evaluated(
             with subject.stage("configs"):
                 results = judge_configs(subject, results)
     except Ended as ended:
-        return evaluation(subject, ended.status, ended.reason, results), ended.lost
+        return evaluation(subject, ended.status, ended.reason, results, isinstance(ended, Killed)), ended.lost
     return evaluation(subject, *conclusion(results, list(subject.unfinished.values())), results), False
 
 
@@ -131,7 +131,9 @@ def conclusion(results: list[CaseResult], unfinished: list[CaseResult]) -> tuple
     return Status.PASSED, ""
 
 
-def evaluation(subject: Subject, status: Status, reason: str, results: list[CaseResult]) -> Evaluation:
+def evaluation(
+    subject: Subject, status: Status, reason: str, results: list[CaseResult], killed: bool = False
+) -> Evaluation:
     """The evaluation as a record. Only a candidate that passed has a score, over its timed cases."""
     session = subject.session
     scored = {info.case.name for info in session.loaded().cases if info.case.timed}
@@ -142,6 +144,7 @@ def evaluation(subject: Subject, status: Status, reason: str, results: list[Case
     return Evaluation(
         status=status,
         reason=reason,
+        killed=killed,
         results=tuple(results),
         verified_on=None if not compared else "device" if session.processes.on_gpu else "interpreter",
         score_us=stats.geometric_mean([timing.median_us for timing in counted]) if counted else None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kernelwright.devices.backend import BACKEND
 from kernelwright.model import Candidate, Evaluation, KernelResources, Status
-from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.processes.outcome import Ended, Killed
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.evaluate import cases_for, evaluation
 from kernelwright.worker.stages.subject import Subject
@@ -27,7 +27,7 @@ def precompile(session: Session, candidate: Candidate, purpose: str) -> Evaluati
     try:
         subject.prepare([case.name for case in cases_for(session, purpose)])
     except Ended as ended:
-        return evaluation(subject, ended.status, ended.reason, [])
+        return evaluation(subject, ended.status, ended.reason, [], isinstance(ended, Killed))
     failed = next((result for result in subject.unplanned.values() if result.status is not Status.NOT_VERIFIED), None)
     if failed is not None:
         return evaluation(subject, failed.status, f"case {failed.case}: {failed.reason}", [])

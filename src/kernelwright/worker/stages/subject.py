@@ -39,7 +39,7 @@ from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.faults import Expected
 from kernelwright.worker.plan.plan import Launch, Plan, Recorded, dtypes, given_bytes, launch_identity
 from kernelwright.worker.processes.channel import Failure
-from kernelwright.worker.processes.outcome import Ended, TooLargeFor
+from kernelwright.worker.processes.outcome import Ended, Killed, TooLargeFor
 from kernelwright.worker.record.messages import RecordCases
 from kernelwright.worker.rules.constants import computed_constants, with_constants
 from kernelwright.worker.rules.extract import Kernels
@@ -321,7 +321,7 @@ class Subject:
                 case TooLarge(reason=reason):
                     failed[key] = TooLargeFor(launches[key].kernel, reason)
                 case Failure(status=status, reason=reason):
-                    failed[key] = Ended(status, reason)
+                    failed[key] = (Killed if status is Status.NOT_VERIFIED else Ended)(status, reason)
                 case Stored() as made:
                     self.branches[key], self.code[key], self.resources[key] = made.branches, made.code, made.resources
                     self.untrue.setdefault(dtypes(launches[key]), set()).update(made.untrue)
@@ -331,7 +331,7 @@ class Subject:
                     raise WorkerError(f"a compiler answered {answer!r:.100}")
         for case, plan in list(self.plans.items()):
             ended = next((failed[key] for launch in plan.launches if (key := self.key(launch)) in failed), None)
-            if ended is not None and case in of_problem:
+            if ended is not None and (case in of_problem or isinstance(ended, Killed)):
                 raise ended
             if ended is not None:  # a strided copy: nothing runs, so nothing can be wrong
                 self.unplanned[case] = CaseResult(case=case, status=ended.status, reason=ended.reason)
