@@ -177,6 +177,16 @@ def test_a_config_is_written_into_the_kernel_and_an_autotuned_choice_beside_it()
     assert replace(made, candidate=chosen).autotune == {"other": 2}
 
 
+def test_an_export_says_what_no_draw_varied() -> None:
+    made = softmax()
+    evaluation = msgspec.structs.replace(made.evaluation, constant=("input mask", "input scale = 0.5"))
+    subject = replace(made, evaluation=evaluation)
+    package, hub, bench = (EXPORTERS[name].files(subject) for name in ("op", "hf-kernels", "kernelbench"))
+    for text in (package["README.md"], hub["README.md"], *bench.values()):
+        assert "he same in every draw, so a kernel may have it built in: input mask, input scale = 0.5" in text
+    assert json.loads(package["fast_softmax/provenance.json"])["evaluation"]["constant"] == list(evaluation.constant)
+
+
 @pytest.mark.parametrize("mode", ["none", "any"])
 def test_an_export_says_which_library_steps_were_allowed(mode: Any) -> None:
     made = softmax()

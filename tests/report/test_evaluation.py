@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from kernelwright.model import Evaluation, Status
-from kernelwright.report.evaluation import evaluation_text, headline, kernels_table
+from kernelwright.report.evaluation import evaluation_text, headline, kernels_table, verifications_table
 from samples import failed, passed, problem_info, resources
 
 
@@ -49,6 +49,14 @@ def test_what_was_not_judged_of_a_candidate_that_passed_is_named() -> None:
     named = "autotune:softmax_kernel=2 (BLOCK=64): not chosen"
     text = headline(msgspec.structs.replace(passed(32.0), unjudged=(named,)))
     assert f"not judged, and left out of files and exports: {named}" in text.splitlines()
+
+
+def test_what_no_draw_varied_is_said_of_one_candidate_and_of_several() -> None:
+    found = msgspec.structs.replace(passed(32.0), constant=("input mask",))
+    said = "the same in every draw, so a kernel may have it built in: input mask"
+    assert said in headline(found).splitlines()
+    assert verifications_table([("one.py", found), ("two.py", found)]).splitlines()[-1] == said
+    assert "built in" not in headline(passed(32.0)) + verifications_table([("one.py", passed(32.0))])
 
 
 def test_kernels_that_look_alike_share_a_row() -> None:

@@ -347,6 +347,23 @@ def test_the_worker_remembers_that_a_problem_does_not_qualify(worker: ProcessWor
     json.dumps(report.reason)
 
 
+def test_what_no_draw_varied_is_in_the_verdict(worker: ProcessWorker, tmp_path: Path) -> None:
+    file = tmp_path / "masked.py"
+    text = SOFTMAX.replace("forward(self, x)", "forward(self, x, keep, scale, shift)")
+    text = text.replace("torch.softmax(x,", "torch.softmax(torch.where(keep, x * scale + shift, -1e9),")
+    given = "[torch.randn(rows, 100), torch.ones(rows, 100).bool(), 1.0, float(rows)]"
+    file.write_text(text.replace("[torch.randn(rows, 100)]", given))
+    worker.load(str(file))
+    assert worker.qualify().constant == ("input keep", "input scale = 1.0"), "shift differs from case to case"
+    candidate = softmax("softmax[(rows,)](x, out, cols, x.stride(0), STABLE=True, BLOCK=128)")
+    candidate = Candidate(
+        source=candidate.source.replace("kernel_function(x)", "kernel_function(x, keep, scale, shift)")
+    )
+    found = worker.evaluate(candidate, "verify")
+    assert found.status is Status.PASSED, "a kernel that has them built in is right wherever it is judged"
+    assert found.constant == ("input keep", "input scale = 1.0")
+
+
 # --- plans less a kernel ------------------------------------------------------------------------------------
 
 VIEW = View(buffer=1, dtype="float32", shape=(4,), stride=(1,))

@@ -15,7 +15,7 @@ from dataclasses import replace
 from kernelwright.codec import sha
 from kernelwright.export.op import json_text, op_files, sentence
 from kernelwright.export.subject import Subject
-from kernelwright.report.evaluation import library_text
+from kernelwright.report.evaluation import constant_texts, library_text
 
 VARIANT = "build/torch-cuda"
 VERSION = 0
@@ -75,7 +75,8 @@ UNMEASURED = """
 
 def card(subject: Subject) -> str:
     front = json.dumps(["kernels"])
-    mode = f"\n{sentence(library_text(subject.evaluation))}\n"
+    remarks = [library_text(subject.evaluation), *constant_texts(subject.evaluation.constant)]
+    mode = "".join(f"\n{sentence(remark)}\n" for remark in remarks)
     unmeasured = "" if subject.results is not None else UNMEASURED
     return f"""---
 library_name: kernels

@@ -13,7 +13,7 @@ from kernelwright.errors import RequestError
 from kernelwright.export.binding import bound_arguments, form_of
 from kernelwright.export.op_arguments import arguments_of
 from kernelwright.export.subject import Subject
-from kernelwright.report.evaluation import library_text
+from kernelwright.report.evaluation import constant_texts, library_text
 from kernelwright.source import parse as syntax
 
 LEFT_OUT = ("get_inputs", "get_init_inputs", "work", "backward", "CASES", "MUTATES")
@@ -28,7 +28,9 @@ def kernelbench_files(subject: Subject) -> dict[str, str]:
             "export it as op, the package that has both",
         )
     header = f"# {subject.problem.name}: candidate {subject.candidate.id}, made by kernelwright"
-    header += f" {subject.environment.kernelwright}\n# {library_text(subject.evaluation)}\n"
+    header += f" {subject.environment.kernelwright}\n"
+    remarks = [library_text(subject.evaluation), *constant_texts(subject.evaluation.constant)]
+    header += "".join(f"# {remark}\n" for remark in remarks)
     source = f"{header}\n{subject.source.rstrip()}\n"
     if form_of(subject.source) == "kernel_function":
         source += wrapper(subject)

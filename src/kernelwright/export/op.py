@@ -22,7 +22,7 @@ from kernelwright.export.pair_forward import pair_forward_text
 from kernelwright.export.subject import Subject
 from kernelwright.export.wins import wins_document
 from kernelwright.model import CaseInfo
-from kernelwright.report.evaluation import library_text, serves_texts, unqualified_text
+from kernelwright.report.evaluation import constant_texts, library_text, serves_texts, unqualified_text
 from kernelwright.source import parse as syntax
 
 
@@ -224,6 +224,7 @@ def remarks_text(subject: Subject, arguments: Arguments) -> str:
     lines = [f"The kernel {line}." for line in serves_texts(evaluation)] + [sentence(library_text(evaluation))]
     if evaluation.unqualified:
         lines.append(unqualified_text(evaluation.unqualified))
+    lines += map(sentence, constant_texts(evaluation.constant))
     remarks = "".join(f"\n{line}\n" for line in lines)
     if arguments.mutates:
         remarks += IN_PLACE.format(changed=", ".join(arguments.names[place] for place in arguments.mutates))

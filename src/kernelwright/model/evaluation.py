@@ -159,6 +159,8 @@ class Evaluation(Record, frozen=True, kw_only=True):
     """How the framework multiplied float32 as the baseline; "ieee" in older records."""
     dead: tuple[str, ...] = ()
     """Parameters and buffers that no output depends on, such as "parameter conv.bias": a kernel may leave them out."""
+    constant: tuple[str, ...] = ()
+    """What no draw varied, such as "input mask" or "input scale = 0.5": a kernel may have it built in."""
     library: LibraryMode = "none"
     """Which library steps the problem allowed; "none" in older journals."""
     judged_source: str | None = None

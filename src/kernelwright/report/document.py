@@ -81,6 +81,7 @@ def _trial(trial: Trial | None, view: RunView) -> dict[str, Any] | None:
         "unqualified": evaluation.unqualified,
         "serves": plain(evaluation.serves),
         "dead": evaluation.dead,
+        "constant": evaluation.constant,
         "precision": evaluation.precision,
         "kernels": plain(evaluation.kernels),
         "cases": plain(evaluation.results),

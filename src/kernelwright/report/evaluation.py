@@ -101,12 +101,14 @@ def unseen_texts(results: Sequence[CaseResult]) -> list[str]:
 
 
 def verifications_table(evaluations: Sequence[tuple[str, Evaluation]]) -> str:
-    """One row per candidate: its name, status, seconds, and the first line of the reason."""
+    """One row per candidate: its name, status, seconds, and the first line of the reason; and what no draw varied."""
     rows = [
         [name, found.status.value, f"{sum(found.stages_s.values()):.1f}", found.reason.partition("\n")[0]]
         for name, found in evaluations
     ]
-    return table(["candidate", "status", "seconds", "reason"], rows, left=("status", "reason"))
+    constant = dict.fromkeys(name for _, found in evaluations for name in found.constant)
+    listed = table(["candidate", "status", "seconds", "reason"], rows, left=("status", "reason"))
+    return "\n\n".join([listed, *constant_texts(tuple(constant))])
 
 
 def headline(evaluation: Evaluation) -> str:
@@ -120,6 +122,7 @@ def headline(evaluation: Evaluation) -> str:
         lines.append(unqualified_text(evaluation.unqualified))
     if evaluation.dead:
         lines.append(dead_text(evaluation.dead))
+    lines += constant_texts(evaluation.constant)
     if evaluation.precision == "tf32":
         lines.append(TF32)
     if evaluation.score_us is not None:
@@ -203,6 +206,11 @@ def unqualified_text(reason: str) -> str:
 def dead_text(dead: Sequence[str]) -> str:
     """Which parameters no kernel needs."""
     return f"no output depends on {', '.join(dead)}: a kernel may leave that out"
+
+
+def constant_texts(constant: Sequence[str]) -> list[str]:
+    """A line that names the inputs, parameters and buffers that no draw varied; none where there are none."""
+    return [f"the same in every draw, so a kernel may have it built in: {', '.join(constant)}"] if constant else []
 
 
 TF32 = 'float32 products: judged by PyTorch with TF32, as the problem states (PRECISION = "tf32")'

@@ -8,6 +8,7 @@ from __future__ import annotations
 from kernelwright.model import Trial
 from kernelwright.report.evaluation import (
     SECOND_LOOK,
+    constant_texts,
     library_texts,
     serves_texts,
     unjudged_texts,
@@ -60,6 +61,7 @@ def _facts(trial: Trial, view: RunView) -> list[str]:
     judged = confirmation or evaluation
     if judged is not None:
         facts += serves_texts(judged) + library_texts(judged) + unjudged_texts(judged)
+        facts += constant_texts(judged.constant)
     facts.append(f"{where}; torch {environment.torch}, Triton {environment.triton}")
     candidate = trial.proposal.candidate
     if candidate is not None and candidate.config:

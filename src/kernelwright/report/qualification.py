@@ -8,7 +8,7 @@ what other evaluators use.
 from __future__ import annotations
 
 from kernelwright.model import CaseQualification, QualificationReport, TrivialAnswer
-from kernelwright.report.evaluation import dead_text
+from kernelwright.report.evaluation import constant_texts, dead_text
 from kernelwright.text.table import table
 
 USUAL = 1e-2
@@ -17,7 +17,7 @@ USUAL = 1e-2
 
 def qualification_text(report: QualificationReport) -> str:
     """The verdict, one table per case, and what could not be judged."""
-    parts = [verdict(report), *([dead_text(report.dead)] if report.dead else [])]
+    parts = [verdict(report), *([dead_text(report.dead)] if report.dead else []), *constant_texts(report.constant)]
     parts += [case_text(case) for case in report.cases]
     if report.cases:
         parts.append(usual_text(report))
@@ -54,8 +54,6 @@ def case_text(case: CaseQualification) -> str:
         for answer in every
     ]
     lines = [f"{case.case}:", table(header, rows, left=("verdict",))]
-    if case.constant:
-        lines.append(f"  the same in every draw, so a kernel may have it built in: {', '.join(case.constant)}")
     lines += [
         f"  output {output} is whole numbers that rounding changes: each is right as PyTorch or as float64 has it"
         for output in case.rounded

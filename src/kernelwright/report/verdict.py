@@ -16,6 +16,7 @@ from kernelwright.report.evaluation import (
     TF32,
     VERIFIED_ON,
     below_bound_texts,
+    constant_texts,
     dead_text,
     derived_texts,
     library_texts,
@@ -92,7 +93,7 @@ def remarks(view: RunView) -> list[str]:
     if evaluation.unqualified:
         lines.append(unqualified_text(evaluation.unqualified))
     lines += derived_texts(evaluation.results, view.info.problem.cases) + unseen_texts(evaluation.results)
-    lines += [dead_text(evaluation.dead)] if evaluation.dead else []
+    lines += [*([dead_text(evaluation.dead)] if evaluation.dead else []), *constant_texts(evaluation.constant)]
     if (against := against_framework(view)) is not None and against.is_slower:
         lines.append(f"slower than PyTorch: {against.name} is the better choice")
     if against is not None and (asked := framework_report(view)) is not None:

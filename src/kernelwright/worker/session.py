@@ -21,6 +21,7 @@ from kernelwright.model import (
     LibraryMode,
     ProblemInfo,
     Profile,
+    QualificationReport,
     WhichCases,
 )
 from kernelwright.worker.judge import messages as to_judge
@@ -80,6 +81,7 @@ class Session:
         self._qualified: dict[str, CaseQualification | str] = {}
         self._unqualified = ""
         self._dead: tuple[str, ...] = ()
+        self._constant: tuple[str, ...] = ()
         self._profiles: dict[str, Profile] = {}
         self._generated: Generated | None = None
         self._generating = threading.Lock()
@@ -102,7 +104,7 @@ class Session:
             self._problem, self._info, self._shapes = None, None, ()
             self._qualified.clear()
             self._generated = None
-            self._unqualified, self._dead = "", ()
+            self._unqualified, self._dead, self._constant = "", (), ()
             read = self.processes.read(to_judge.Load(path=path, dtype=dtype, which=which))
             found = tuple(codec.record(case["case"], Case) for case in read["cases"])
             problem = self.processes.problem = to_judge.Load(path=path, dtype=dtype, cases=found)
@@ -153,10 +155,14 @@ class Session:
         """Parameters and buffers that no output depends on; empty before the problem was checked."""
         return self._dead
 
-    def qualified(self, reason: str, dead: tuple[str, ...]) -> None:
-        """Store the result of a qualification; later evaluations report it. reason: why the problem does not qualify,
-        empty if it does. dead: see the property."""
-        self._unqualified, self._dead = reason, dead
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """What no draw varies; empty before the problem was checked."""
+        return self._constant
+
+    def qualified(self, report: QualificationReport) -> None:
+        """Store the result of a qualification; later evaluations report it."""
+        self._unqualified, self._dead, self._constant = report.reason, report.dead, report.constant
 
     def qualification(self, case: str) -> CaseQualification | str:
         """Which trivial answers pass on a case, or why the judge cannot tell. The judge is asked once per case."""

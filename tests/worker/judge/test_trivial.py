@@ -187,6 +187,13 @@ def test_a_constant_mask_matters_and_is_reported_as_constant(tmp_path: Path) -> 
     assert "without input mask" in [answer.name for answer in found.ignored]
 
 
+def test_a_table_that_only_the_problem_itself_does_not_vary_is_not_reported_as_constant(tmp_path: Path) -> None:
+    found = qualified(
+        judge(tmp_path, "x * table", "torch.randn(6, 7), torch.linspace(0.1, 0.9, 7)", signature="x, table")
+    )
+    assert (found.accepted, found.constant) == ((), ())
+
+
 def test_one_output_of_several_that_is_trivial_disqualifies(tmp_path: Path) -> None:
     found = qualified(judge(tmp_path, "(torch.sin(x), torch.zeros_like(x))", "torch.randn(30)"))
     assert {answer.output for answer in found.accepted} == {1}

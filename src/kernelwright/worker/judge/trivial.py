@@ -9,7 +9,7 @@ leave it out, and the case is not at fault.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -20,7 +20,8 @@ from kernelwright.worker.judge import tolerance
 from kernelwright.worker.judge.answer import Answer, framework_outputs
 from kernelwright.worker.judge.comparison import compared
 from kernelwright.worker.judge.dependence import is_dead, outputs_with, perturbed
-from kernelwright.worker.judge.draws import PERIOD, Draws
+from kernelwright.worker.judge.draws import ALWAYS, PERIOD, Draws
+from kernelwright.worker.reference import values
 from kernelwright.worker.reference.instance import accepted, given
 from kernelwright.worker.reference.pieces import CHUNK
 
@@ -74,8 +75,9 @@ def qualification(draws: Draws, case: str) -> CaseQualification:
     for position, (name, elements) in enumerate(tensors):
         if elements == 0:
             continue
-        if _is_constant(draws, case, position):
-            constant.append(name)
+        if _is_constant(draws, case, position, GIVEN):
+            if _is_constant(draws, case, position, _redrawn(draws, case)):
+                constant.append(name)
             if _cannot_be_perturbed(draws, case, position):
                 continue  # nothing else can be put in its place without leaving the range that the problem gives
         found = _asked(draws, case, ignoring(name, position, count))
@@ -125,10 +127,16 @@ def _other(draw: int) -> int:
     return GIVEN[0] if draw == GIVEN[1] else GIVEN[1]
 
 
-def _is_constant(draws: Draws, case: str, position: int) -> bool:
-    """Whether both draws of the problem's own inputs give a tensor the same values. position: of it in `given`."""
-    one, other = (given(draws.answer(case, draw).instance)[position][1] for draw in GIVEN)
-    return torch.equal(one, other)
+def _is_constant(draws: Draws, case: str, position: int, among: Sequence[int]) -> bool:
+    """Whether these draws give a tensor the same values. position: of it in `given`."""
+    first, *others = (given(draws.answer(case, draw).instance)[position][1] for draw in among)
+    return all(torch.equal(first, other) for other in others)
+
+
+def _redrawn(draws: Draws, case: str) -> list[int]:
+    """A draw as given, and draws of each distribution that every case gets: they change whatever a draw may change."""
+    every = draws.draws_for_everyone(case)
+    return [GIVEN[0], *(draw for draw in every if values.DISTRIBUTIONS[draw % PERIOD] in ALWAYS)]
 
 
 def _cannot_be_perturbed(draws: Draws, case: str, position: int) -> bool:

@@ -162,6 +162,7 @@ def evaluation(
         unjudged=(*unjudged, *subject.unjudged),
         serves=tuple(dict.fromkeys(one for result in results for one in result.serves)),
         dead=session.dead,
+        constant=session.constant,
         precision=session.loaded().precision,
         library=session.loaded().library,
     )

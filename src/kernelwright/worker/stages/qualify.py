@@ -6,7 +6,7 @@ qualifies nor fails.
 
 from __future__ import annotations
 
-from kernelwright.model import CaseInfo, CaseQualification, QualificationReport, TrivialAnswer
+from kernelwright.model import CaseInfo, CaseQualification, QualificationReport, TensorSpec, TrivialAnswer
 from kernelwright.worker.session import Session
 
 SHOWN = 3
@@ -35,9 +35,21 @@ def qualify(session: Session, every: bool) -> QualificationReport:
     report = QualificationReport(
         problem=info.name, qualifies=not reasons if judged else None, reason="; ".join([*reasons[:SHOWN], *more]),
         cases=tuple(judged), not_judged=missed,
+        constant=in_all([one.constant for one in judged]) + in_all([numbers(one) for one in info.cases]),
     )  # fmt: skip
-    session.qualified(report.reason, report.dead)
+    session.qualified(report)
     return report
+
+
+def numbers(info: CaseInfo) -> tuple[str, ...]:
+    """The inputs of a case that are no tensors, with their values."""
+    named = zip(info.input_names, info.inputs, strict=False)
+    return tuple(f"input {name} = {value!r}" for name, value in named if not isinstance(value, TensorSpec))
+
+
+def in_all(names: list[tuple[str, ...]]) -> tuple[str, ...]:
+    """What occurs in each of `names`, in the order of the first."""
+    return tuple(name for name in (names[0] if names else ()) if all(name in one for one in names))
 
 
 def gate(cases: tuple[CaseInfo, ...]) -> list[CaseInfo]:
