@@ -11,6 +11,7 @@ import pytest
 from kernelwright.errors import KernelwrightError, RequestError
 from kernelwright.evaluator.launch import LAUNCHERS
 from kernelwright.evaluator.places import SSH, Gpu, Lane, choose, find_gpus, lanes_at, start_lanes
+from kernelwright.jobs.worker import lanes_on
 
 GPUS = [
     Gpu("GPU-5f0e0000-1", "NVIDIA H200"),
@@ -48,9 +49,25 @@ def test_what_is_not_there_is_refused_with_what_is(typed: str, words: str) -> No
 
 def test_without_a_gpu_a_number_is_that_of_workers_that_interpret() -> None:
     assert choose("all", []) == [Lane("CPU 1", None)]
-    assert choose("2", []) == [Lane("CPU 1", None), Lane("CPU 2", None)]
+    assert choose("2", [], cores=2) == [Lane("CPU 1", None), Lane("CPU 2", None)]
     with pytest.raises(RequestError, match="which shows none"):
         choose("GPU-5f0e", [])
+
+
+@pytest.mark.parametrize("typed", ["3", "100000", "9" * 5000])
+def test_without_a_gpu_there_are_no_more_workers_than_cores(typed: str) -> None:
+    with pytest.raises(RequestError, match="of which 2 are here") as error:
+        choose(typed, [], cores=2)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("typed", ["argv:true*1025", "ssh:box*100000", "ray*" + "9" * 5000])
+def test_more_places_than_a_fleet_was_made_for_are_refused(typed: str) -> None:
+    with pytest.raises(RequestError, match="at most 1024"):
+        lanes_at(typed)
+    with pytest.raises(RequestError, match="name 1025 places, at most 1024"):
+        lanes_on(None, ["argv:true*1000", "argv:false*25"])
+    assert len(lanes_on(None, ["argv:true*1000", "argv:false*24"])) == 1024
 
 
 def words_of(lane: Lane) -> list[str]:
@@ -118,7 +135,7 @@ def test_lanes_of_this_machine_share_its_cores(tmp_path: Path, monkeypatch: pyte
     words = tmp_path / "words"
     monkeypatch.setitem(LAUNCHERS, "local", lambda: ["sh", "-c", f'echo "$@" >> {words}', "worker"])
     with pytest.raises(KernelwrightError):
-        start_lanes(choose("2", []))
+        start_lanes(choose("2", [], cores=2))
     assert set(words.read_text().splitlines()) == {"--share 2"}
 
 

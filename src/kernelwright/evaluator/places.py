@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -19,6 +20,12 @@ from kernelwright.evaluator.launch import LAUNCHERS, start_worker
 from kernelwright.evaluator.relay import WAIT_S
 
 EXAMPLES = "give all, a number, or UUIDs such as GPU-5f0e…,GPU-91c2… (nvidia-smi -L names them)"
+
+MOST_LANES = 1024
+"""Largest number of lanes of one fleet, more than it was tried with: each is a process and a thread here."""
+
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+"""Cores that this process may run on, and so the largest number of interpreter lanes: one keeps a core busy."""
 
 LOOK_S = 60.0
 """Time limit for listing the GPUs. The first call to an idle driver may take some ten seconds."""
@@ -55,14 +62,18 @@ def find_gpus() -> list[Gpu]:
         ) from error
 
 
-def choose(text: str, gpus: Sequence[Gpu]) -> list[Lane]:
-    """The lanes that `--gpus TEXT` names. On a machine without a GPU, a number is the number of interpreter lanes.
-    Raises `RequestError` for a GPU that does not exist or is named twice."""
+def choose(text: str, gpus: Sequence[Gpu], cores: int = CORES) -> list[Lane]:
+    """The lanes that `--gpus TEXT` names. On a machine without a GPU, a number is the number of interpreter lanes, at
+    most `cores`. Raises `RequestError` for a GPU that does not exist or is named twice."""
     words = [word.strip() for word in text.split(",")]
     if text == "all" or text.isdecimal():
-        count = max(1, len(gpus)) if text == "all" else int(text)
+        count = max(1, len(gpus)) if text == "all" else int(text[:9])
         if count == 0 or (gpus and count > len(gpus)):
             raise RequestError(f"--gpus {text}: this machine shows {len(gpus)}", EXAMPLES)
+        if not gpus and count > cores:
+            raise RequestError(
+                f"--gpus {text[:9]}: without a GPU a worker needs a core, of which {cores} are here", EXAMPLES
+            )
         if not gpus:
             return [Lane(f"CPU {number}", None) for number in range(1, count + 1)]
         return [Lane(gpu.uuid, gpu.uuid) for gpu in gpus[:count]]
@@ -107,9 +118,10 @@ def lanes_at(text: str) -> list[Lane]:
             "give ssh:HEAD:ray*4 for four GPUs of the cluster whose head is the host HEAD",
         )
     found = PLACE.fullmatch(text.strip())
-    count = int(found["count"] or 1) if found is not None else 0
+    count = int((found["count"] or "1")[:9]) if found is not None else 0
     if found is None or count < 1 or not (found["where"] or found["ray"] or "").strip():
         raise RequestError(f"--workers {text!r} is no place", PLACES)
+    refuse_more(count)
     where = found["where"] or "ray"
     names = [where] if count == 1 else [f"{where} {number}" for number in range(1, count + 1)]
     if found["ray"]:
@@ -128,6 +140,11 @@ def lanes_at(text: str) -> list[Lane]:
         Lane(name, argv=(*SSH, "--", host, shlex.join(words)), is_reserved=with_ray)
         for name, words in zip(names, commands(python, count, with_ray), strict=True)
     ]
+
+
+def refuse_more(count: int) -> None:
+    if count > MOST_LANES:
+        raise RequestError(f"--gpus and --workers name {count} places, at most {MOST_LANES} are used", "name fewer")
 
 
 def gateway(python: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from kernelwright.evaluator.launch import start_worker
-from kernelwright.evaluator.places import Lane, choose, find_gpus, lanes_at, start_lanes
+from kernelwright.evaluator.places import Lane, choose, find_gpus, lanes_at, refuse_more, start_lanes
 from kernelwright.evaluator.protocol import Worker
 
 StartWorker = Callable[[str | None], AbstractContextManager[Worker]]
@@ -27,7 +27,9 @@ def lanes_on(gpus: str | int | None, workers: Sequence[str] = ()) -> list[Lane]:
     """What `--gpus` names on this machine, and the places that `--workers` names; none where neither was given. Raises
     `RequestError` for what is not there."""
     here = choose(str(gpus), find_gpus()) if gpus is not None else []
-    return [*here, *(lane for text in workers for lane in lanes_at(text))]
+    lanes = [*here, *(lane for text in workers for lane in lanes_at(text))]
+    refuse_more(len(lanes))
+    return lanes
 
 
 def workers_on(lanes: list[Lane]) -> StartWorker:
