@@ -25,7 +25,7 @@ def test_a_worker_is_started_by_its_launcher_unless_an_argv_is_given(monkeypatch
 
 
 def test_the_local_launcher_runs_this_python() -> None:
-    assert LAUNCHERS["local"]() == [sys.executable, "-m", "kernelwright.worker"]
+    assert LAUNCHERS["local"]() == [sys.executable, "-P", "-m", "kernelwright.worker"]
 
 
 class Message(Future[Any]):

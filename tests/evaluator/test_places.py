@@ -80,7 +80,7 @@ def words_of(lane: Lane) -> list[str]:
 def test_a_host_has_one_lane_or_one_for_each_gpu() -> None:
     (alone,) = lanes_at("ssh:me@gpubox")
     assert alone.argv[-2] == "me@gpubox"
-    assert words_of(alone) == ["python3", "-m", "kernelwright.worker"]
+    assert words_of(alone) == ["python3", "-P", "-m", "kernelwright.worker"]
     lanes = lanes_at("ssh:gpubox?python=/opt/my kw's/python*3")
     assert [lane.name for lane in lanes] == ["gpubox 1", "gpubox 2", "gpubox 3"]
     assert [words_of(lane)[-4:] for lane in lanes] == [["--gpu", str(n), "--share", "3"] for n in range(3)]
@@ -105,7 +105,7 @@ def test_what_is_no_place_is_refused_with_what_is_one(typed: str) -> None:
 
 
 def test_a_ray_cluster_is_reached_by_a_gateway_here_or_on_its_head() -> None:
-    there = ["env", "RAY_AUTH_MODE=token", "python3", "-m", "kernelwright.evaluator.ray_place"]
+    there = ["env", "RAY_AUTH_MODE=token", "python3", "-P", "-m", "kernelwright.evaluator.ray_place"]
     (alone,) = lanes_at("ray")
     argv = ("env", "RAY_AUTH_MODE=token", sys.executable, *there[3:])
     assert alone == Lane("ray", argv=argv, is_reserved=True)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kernelwright.evaluator.relay import KILLED, OUTSIDE, Gone, Line, is_from_outside, relay, run, without_tokens
+from kernelwright.evaluator.relay import KILLED, OUTSIDE, Gone, Line, is_from_outside, relay, run
 
 
 class Told:
@@ -89,8 +89,3 @@ def test_a_lost_connection_a_lost_node_and_a_preemption_are_causes_outside() -> 
 def test_an_actor_that_died_on_a_node_that_is_up_may_have_died_of_its_candidate() -> None:
     assert not is_from_outside(ActorDiedError(preempted=False), lambda: True)
     assert not is_from_outside(ValueError(), lambda: False)
-
-
-def test_no_worker_inherits_what_lets_it_join_a_cluster() -> None:
-    there = {"PATH": "/bin", "RAY_AUTH_TOKEN": "x", "RAY_AUTH_TOKEN_PATH": "/t", "CUDA_VISIBLE_DEVICES": "3"}
-    assert without_tokens(there) == {"PATH": "/bin", "CUDA_VISIBLE_DEVICES": "3"}

@@ -56,6 +56,7 @@ from kernelwright.model import (
     WhichCases,
 )
 from kernelwright.problems.copies import contents_of
+from kernelwright.python import OWN, named_variables, without_keys
 from kernelwright.text.ending import how_ended
 from kernelwright.text.escape import legible
 
@@ -116,7 +117,7 @@ class ProcessWorker:
             self.process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
-                env={**(without_keys(os.environ) if is_remote else os.environ), **(environment or {})},
+                env={**(without_keys() if is_remote else named_variables(*OWN)), **(environment or {})},
             )  # fmt: skip
         except OSError as error:
             raise errors.MachineError(f"cannot start a worker by {command[0]}: {error.strerror}") from error
@@ -343,11 +344,6 @@ class ProcessWorker:
             case Raised():
                 future.set_exception(error_of(answer))
         return True
-
-
-def without_keys(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables without the API keys of providers: some launchers (`srun`) copy all variables to the other host."""
-    return {name: value for name, value in environment.items() if not name.upper().endswith("API_KEY")}
 
 
 def first_message(ready: Future[Any], hello_s: float, notify: Callable[[str], object]) -> Any:

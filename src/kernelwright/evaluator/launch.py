@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from kernelwright.evaluator.client import HELLO_S, ProcessWorker, warn
+from kernelwright.python import python
 
 Launcher = Callable[[], list[str]]
 
 
 def local() -> list[str]:
     """The command of a worker process on this machine, with this Python."""
-    return [sys.executable, "-m", "kernelwright.worker"]
+    return python("-m", "kernelwright.worker")
 
 
 LAUNCHERS: dict[str, Launcher] = {"local": local}

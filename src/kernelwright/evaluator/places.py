@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from kernelwright.evaluator.fleet import Fleet, log
 from kernelwright.evaluator.lane import LaneWorker
 from kernelwright.evaluator.launch import LAUNCHERS, start_worker
 from kernelwright.evaluator.relay import WAIT_S
+from kernelwright.python import named_variables, python
 
 EXAMPLES = "give all, a number, or UUIDs such as GPU-5f0e…,GPU-91c2… (nvidia-smi -L names them)"
 
@@ -53,7 +53,8 @@ def find_gpus() -> list[Gpu]:
     """The GPUs that CUDA shows to this process, in its order. Raises `MachineError` if the driver does not answer."""
     try:
         said = subprocess.run(
-            [sys.executable, "-m", "kernelwright.worker.gpus"], capture_output=True, text=True, timeout=LOOK_S,
+            python("-m", "kernelwright.worker.gpus"), capture_output=True, text=True, timeout=LOOK_S,
+            env=named_variables(),
         )  # fmt: skip
         return [Gpu(**one) for one in json.loads(said.stdout)]
     except (subprocess.TimeoutExpired, ValueError, TypeError) as error:
@@ -125,7 +126,7 @@ def lanes_at(text: str) -> list[Lane]:
     where = found["where"] or "ray"
     names = [where] if count == 1 else [f"{where} {number}" for number in range(1, count + 1)]
     if found["ray"]:
-        return [Lane(name, argv=gateway(found["python"] or sys.executable), is_reserved=True) for name in names]
+        return [Lane(name, argv=gateway(found["python"]), is_reserved=True) for name in names]
     if found["kind"] == "argv":
         try:
             words = shlex.split(where + (f"?python={found['python']}" if found["python"] else ""))
@@ -135,10 +136,10 @@ def lanes_at(text: str) -> list[Lane]:
     host = where.removesuffix(":ray")
     if host.startswith("-") or not host or any(char.isspace() for char in host):
         raise RequestError(f"--workers {text!r}: {host!r} is no host", PLACES)
-    python, with_ray = found["python"] or "python3", where != host
+    program, with_ray = found["python"] or "python3", where != host
     return [
         Lane(name, argv=(*SSH, "--", host, shlex.join(words)), is_reserved=with_ray)
-        for name, words in zip(names, commands(python, count, with_ray), strict=True)
+        for name, words in zip(names, commands(program, count, with_ray), strict=True)
     ]
 
 
@@ -147,17 +148,18 @@ def refuse_more(count: int) -> None:
         raise RequestError(f"--gpus and --workers name {count} places, at most {MOST_LANES} are used", "name fewer")
 
 
-def gateway(python: str) -> tuple[str, ...]:
-    return ("env", RAY, python, *GATEWAY)
+def gateway(program: str | None) -> tuple[str, ...]:
+    return ("env", RAY, *python(*GATEWAY, program=program))
 
 
-def commands(python: str, count: int, with_ray: bool) -> list[tuple[str, ...]]:
+def commands(program: str, count: int, with_ray: bool) -> list[tuple[str, ...]]:
     """The command of each lane of a host. A Ray cluster assigns GPUs and cores itself, so its lanes need no numbers."""
     if with_ray:
-        return [gateway(python)] * count
+        return [gateway(program)] * count
+    worker = tuple(python(*WORKER, program=program))
     if count == 1:
-        return [(python, *WORKER)]
-    return [(python, *WORKER, "--gpu", str(number), "--share", str(count)) for number in range(count)]
+        return [worker]
+    return [(*worker, "--gpu", str(number), "--share", str(count)) for number in range(count)]
 
 
 def start_lanes(lanes: Sequence[Lane], target: str | None = None) -> Fleet:

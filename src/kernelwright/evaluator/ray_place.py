@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from kernelwright.evaluator.relay import SILENT_S, WAIT_S, Gone, Line, Supervised, is_from_outside, run, tell
+from kernelwright.python import python
 
 try:
     import ray
@@ -55,7 +56,7 @@ class WorkerActor:
         """Start the worker. words: its command-line options. Raises OSError."""
         node = ray.get_runtime_context().get_node_id()
         gpus = next(one["Resources"].get("GPU", 1) for one in ray.nodes() if one["NodeID"] == node)
-        argv = [sys.executable, "-m", "kernelwright.worker", *words, "--share", str(max(1, int(gpus)))]
+        argv = python("-m", "kernelwright.worker", *words, "--share", str(max(1, int(gpus))))
         self.worker = Supervised(argv)
 
     def node(self) -> str:
@@ -134,7 +135,7 @@ def address() -> str:
 def connect(words: Sequence[str]) -> Actor:
     """Join the cluster and start an actor with a worker. Raises `Gone` with a one-line message for the user."""
     if ray is None:
-        raise Gone(f"Ray is missing in {sys.executable}: pip install 'kernelwright[ray]'", from_outside=False)
+        raise Gone(f"Ray is missing in {python()[0]}: pip install 'kernelwright[ray]'", from_outside=False)
     if os.environ.get("RAY_AUTH_MODE") != "token":  # Ray reads it when it is imported
         raise Gone("a Ray cluster is joined only with RAY_AUTH_MODE=token in the environment", from_outside=False)
     where = address()
@@ -177,7 +178,7 @@ def outcome(where: str, environment: Mapping[str, str]) -> Outcome:
     """Try to join the cluster with these environment variables. A child process tries it, because Ray retries for
     minutes and cannot be interrupted."""
     with subprocess.Popen(
-        [sys.executable, "-c", PROBE, where], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        python("-c", PROBE, where), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, env=environment,
     ) as process:  # fmt: skip
         late = threading.Timer(JOIN_S, process.kill)
@@ -199,6 +200,7 @@ def outcome_of(line: str) -> Outcome | None:
 
 def main() -> NoReturn:
     """Run the gateway. It exits by `os._exit`, because a thread may still block on reading requests."""
+    os.chdir("/")  # Ray puts the folder of the process that joins on the module path of its actors
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # Ray prints events of its nodes to standard output, even with log_to_driver=False
     os._exit(run(connect, sys.argv[1:], answers))

@@ -1,14 +1,13 @@
 """Relay between a client's standard streams and a worker that is reached by remote calls instead of a pipe.
 
 `Supervised` is the remote end: it owns the worker process on the machine with the GPU. The transport of the calls is in
-`ray_place`, so this file needs only the standard library.
+`ray_place`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import enum
-import os
 import queue
 import signal
 import subprocess
@@ -17,6 +16,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TextIO
+
+from kernelwright.python import OWN, named_variables
 
 WAIT_S = 600.0
 """Longest wait for a free GPU elsewhere; an autoscaling cluster may take some minutes."""
@@ -76,7 +77,7 @@ class Supervised:
     def __init__(self, argv: Sequence[str], forsaken_s: float = FORSAKEN_S) -> None:
         self._process = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            start_new_session=True, env=without_tokens(os.environ),
+            start_new_session=True, env=named_variables(*OWN),
         )  # fmt: skip
         self._lines: queue.SimpleQueue[Line] = queue.SimpleQueue()
         self._asked_s = time.monotonic()
@@ -131,11 +132,6 @@ class Supervised:
             if time.monotonic() - self._asked_s > forsaken_s:
                 self._process.terminate()
                 return
-
-
-def without_tokens(environment: os._Environ[str] | dict[str, str]) -> dict[str, str]:
-    """The variables without the tokens that let a process join a cluster: a worker does not need them."""
-    return {name: value for name, value in environment.items() if not name.startswith("RAY_AUTH_TOKEN")}
 
 
 def relay(far: Far, requests: Iterable[str], answers: TextIO, messages: TextIO) -> int:

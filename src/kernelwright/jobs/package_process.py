@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 from kernelwright.jobs.worker import Notify
+from kernelwright.python import python, without_keys
 
 
 def run_module(folder: Path, module: str, words: list[str], notify: Notify) -> int:
     """The exit status of `python -m MODULE WORDS`, with `folder` on the module path. Each line that it writes goes to
     `notify`."""
-    path = os.pathsep.join([str(folder.resolve()), *filter(None, [os.environ.get("PYTHONPATH")])])
+    variables = without_keys()
+    path = os.pathsep.join([str(folder.resolve()), *filter(None, [variables.get("PYTHONPATH")])])
     process = subprocess.Popen(
-        [sys.executable, "-m", module, *words],
-        env={**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"},
+        python("-m", module, *words),
+        env={**variables, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

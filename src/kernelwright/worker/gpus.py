@@ -12,6 +12,7 @@ import sys
 import uuid
 
 from kernelwright.errors import MachineError
+from kernelwright.python import named_variables, python
 
 LOOK_S = 60.0
 """Time limit for listing the GPUs. The first call to an idle driver may take some ten seconds."""
@@ -40,9 +41,9 @@ def described(cuda: ctypes.CDLL, number: int) -> dict[str, str]:
 def uuid_of(number: int) -> str:
     """UUID of a GPU by its number in CUDA's order, counted from 0. A separate process reads it, because the query
     initialises CUDA. Raises `MachineError` if this machine has fewer GPUs or the driver does not answer."""
-    asked = [sys.executable, "-m", "kernelwright.worker.gpus"]
+    asked = python("-m", "kernelwright.worker.gpus")
     try:
-        said = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=LOOK_S)
+        said = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=LOOK_S, env=named_variables())
         gpus = json.loads(said.stdout)
     except (subprocess.SubprocessError, ValueError) as error:
         raise MachineError(

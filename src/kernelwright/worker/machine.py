@@ -10,13 +10,13 @@ import contextlib
 import glob
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 from kernelwright import codec
 from kernelwright.errors import WorkerError
 from kernelwright.model import Attempt, Machine
+from kernelwright.python import python
 from kernelwright.worker.confine.allowance import ALLOWANCES
 from kernelwright.worker.processes.channel import ChannelClosed, ChannelTimeout
 from kernelwright.worker.processes.processes import Processes
@@ -101,7 +101,7 @@ def intruded(processes: Processes, role: str, target: dict[str, Any]) -> dict[st
 def port_and_process() -> Iterator[tuple[int, int]]:
     """A port that accepts connections and a process of this user: targets of the intruder."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env={})
+        sleeper = subprocess.Popen(python("-c", "input()"), stdin=subprocess.PIPE, env={})
         try:
             yield server.getsockname()[1], sleeper.pid
         finally:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 from kernelwright import codec
 from kernelwright.model import Attempt, Record
+from kernelwright.python import python
 from kernelwright.worker import confine
 from kernelwright.worker.confine.libc import libc
 from kernelwright.worker.processes.channel import Channel
@@ -65,7 +65,7 @@ def attempts_on(target: Target, too_many: int) -> dict[str, Callable[[], object]
         "trace another process": lambda: libc("ptrace", PTRACE_SEIZE, target.process, 0, 0),
         "start processes without limit": lambda: start_processes(too_many),
         "start threads without limit": lambda: start_threads(too_many),
-        "run a program": lambda: os.waitpid(os.posix_spawn(sys.executable, [sys.executable, "-c", ""], {}), 0),
+        "run a program": lambda: os.waitpid(os.posix_spawn(python()[0], python("-c", ""), {}), 0),
         "take 64 GiB of memory": lambda: bytearray(MEMORY_BYTES),
         "write 128 MiB into its folder": write_much,
         "find an inherited variable of a service": service_variable,

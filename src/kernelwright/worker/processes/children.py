@@ -11,7 +11,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -21,15 +20,12 @@ from typing import Any
 import msgspec
 
 from kernelwright.errors import MachineError, WorkerError
+from kernelwright.python import named_variables, python
 from kernelwright.text.ending import how_ended
 from kernelwright.text.escape import legible
 from kernelwright.worker.confine.allowance import ALLOWANCES
 from kernelwright.worker.processes.channel import Channel, ChannelClosed, ChannelTimeout, Message
 from kernelwright.worker.processes.limits import usable_cores
-
-KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH",
-                  "TRITON_PTXAS_PATH", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "CC", "CXX")  # fmt: skip
-"""Environment variables that the fork server inherits. All others, API keys above all, are dropped."""
 
 CONFINED = frozenset({*ALLOWANCES, "intruder"})
 """Roles that run in a sandbox: those that execute a candidate's text, and the intruder, which tests the sandbox."""
@@ -154,11 +150,10 @@ def environment_of(scratch: Path) -> dict[str, str]:
     GLIBC_TUNABLES: allocations lie in huge pages, so that a fork of a process that has imported torch copies fewer page
     table entries. Two forks, one in the other, then take 28 ms of processor time instead of 50 (Linux 6.18, AMD EPYC).
     """
-    kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
-    return kept | {
+    return named_variables() | {
         "HOME": str(scratch), "TRITON_CACHE_DIR": str(scratch / "triton"), "OPENBLAS_NUM_THREADS": "1",
         "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor"), "PYTHONUNBUFFERED": "1",
-        "PYTORCH_NVML_BASED_CUDA_CHECK": "1", "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "1", "PYTHONDONTWRITEBYTECODE": "1",
         "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
     }  # fmt: skip
 
@@ -196,7 +191,7 @@ class ForkServer:
             environment |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
         self.log = scratch / ("interpreter.log" if interpret else "compiler.log")
         with self.log.open("ab") as log:
-            server = [sys.executable, "-m", "kernelwright.worker.processes.forkserver"]
+            server = python("-m", "kernelwright.worker.processes.forkserver")
             self.process = subprocess.Popen(
                 [*server, str(theirs.fileno()), str(os.getpid()), str(self.cores)],
                 pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -231,7 +226,7 @@ class ForkServer:
                 if not data:
                     lines = self.log.read_text(errors="replace").strip().splitlines()
                     raise MachineError(
-                        f"{sys.executable} cannot import torch and Triton: {lines[-1] if lines else 'no output'}",
+                        f"{python()[0]} cannot import torch and Triton: {lines[-1] if lines else 'no output'}",
                         "pip install 'kernelwright[worker]'",
                     )
                 self.versions = {k: str(v) for k, v in msgspec.json.decode(data).items()}

@@ -11,13 +11,13 @@ from __future__ import annotations
 import glob
 import os
 import shutil
-import sys
 import time
 from collections.abc import Callable, Sequence
 
 import msgspec
 
 from kernelwright.model import LaunchProfile
+from kernelwright.python import python
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.profile import ncu_csv
 from kernelwright.worker.profile.job import Job
@@ -94,7 +94,7 @@ def tried(processes: Processes, ncu: str) -> float:
     """Test of ncu: the DRAM bytes of a small addition, read like a profile. Raises `CannotProfile` if that fails."""
     log = processes.scratch / f"ncu-{time.monotonic_ns()}.csv"
     metric = CHOSEN["dram_read"]
-    command = [ncu, *options([metric], full=False), "--log-file", str(log), sys.executable, "-c", TRIAL]
+    command = [ncu, *options([metric], full=False), "--log-file", str(log), *python("-c", TRIAL)]
     command[command.index("--profile-from-start") + 1] = "on"
     with processes.lease:
         finished(command, environment(processes), processes.scratch, processes.limits.profile_s)

@@ -6,12 +6,12 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from kernelwright import codec
+from kernelwright.python import python
 from kernelwright.worker.processes.children import environment_of
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.profile.job import Job
@@ -23,7 +23,7 @@ def run_program(processes: Processes, job: Job, under: Sequence[str] = ()) -> st
     `CannotProfile` if it fails or takes too long."""
     file = processes.scratch / f"profile-{time.monotonic_ns()}.json"
     file.write_bytes(codec.encode(job))
-    command = [*under, sys.executable, "-m", "kernelwright.worker.profile.program", str(file)]
+    command = [*under, *python("-m", "kernelwright.worker.profile.program", str(file))]
     try:
         printed = finished(command, environment(processes), processes.scratch, processes.limits.profile_s)
     finally:

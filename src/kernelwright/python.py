@@ -1,0 +1,48 @@
+"""Command line and environment of every Python process that kernelwright starts.
+
+No file of the current folder is imported there: `-P` keeps the folder off the module path, and so does PYTHONSAFEPATH
+in processes that such a process starts. An empty entry in a list of folders, which means the current one, is removed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+LISTS = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
+"""Variables that list folders; in each an empty entry is the current folder."""
+
+NAMED = (
+    *LISTS, "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "CC", "CXX",
+    "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_HOME", "CUDA_PATH", "TRITON_PTXAS_PATH",
+)  # fmt: skip
+"""Variables that every process gets. None of them is a key."""
+
+OWN = ("HOME", "XDG_CACHE_HOME", "KERNELWRIGHT_COMPILE_CACHE")
+"""Further variables of a worker: where its caches are. It does not pass them on to its children."""
+
+
+def python(*words: str, program: str | None = None) -> list[str]:
+    """The command line of a Python process. program: the path of another Python; None for this one."""
+    return [program or sys.executable, "-P", *words]
+
+
+def named_variables(*more: str) -> dict[str, str]:
+    """The environment of a process that executes a candidate's text, or starts one that does: `NAMED`, and `more`."""
+    return safe({name: os.environ[name] for name in (*NAMED, *more) if name in os.environ})
+
+
+def without_keys() -> dict[str, str]:
+    """The environment of a program of the user's, such as ssh or srun, which may copy it to another host: everything
+    but the keys of providers, whose names end in KEY or TOKEN. A Ray cluster's token stays."""
+    kept = {name: text for name, text in os.environ.items() if not name.upper().endswith(("KEY", "TOKEN"))}
+    return safe(kept | {name: text for name, text in os.environ.items() if name.startswith("RAY_")})
+
+
+def safe(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables with PYTHONSAFEPATH, and without empty entries in `LISTS`."""
+    lists = {
+        name: os.pathsep.join(filter(None, variables[name].split(os.pathsep))) for name in LISTS if name in variables
+    }
+    return {**variables, **lists, "PYTHONSAFEPATH": "1"}
