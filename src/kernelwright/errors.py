@@ -14,6 +14,7 @@ request, the machine or kernelwright itself is at fault, and the command line tu
     ├── WorkerError        the worker died or broke its protocol: our failure
     │   └── WorkerLost         its process or the connection to it is gone: another worker could do the request
     └── ProviderError      a model provider gave no usable answer after its retries
+        └── MalformedAnswer    it answered, with something that is no reply of a model
 """
 
 from __future__ import annotations
@@ -80,3 +81,7 @@ class WorkerLost(WorkerError):
 
 class ProviderError(KernelwrightError):
     """A model provider gave no usable answer after its retries."""
+
+
+class MalformedAnswer(ProviderError):
+    """A model provider answered with something that is no reply of a model. The next answer may be one."""

@@ -167,14 +167,42 @@ def test_a_truncated_reply_over_http_is_an_error() -> None:
         assert "cut off after 20 tokens" in (proposal.error or "")
 
 
-@pytest.mark.parametrize("script", [Scripted(401, {"error": "wrong key"}), Scripted(body=b"<html>"), Scripted(body={})])
-def test_a_wrong_key_or_a_server_of_another_kind_stops_the_run_at_once(script: Scripted) -> None:
-    with llm_server(script) as server:
+def test_a_wrong_key_stops_the_run_at_once() -> None:
+    with llm_server(Scripted(401, {"error": "wrong key"})) as server:
         proposer = build_proposer("openai", {"model": "m", "base_url": server.url}, {})
         with pytest.raises(ProviderError):
             proposer.propose(IMPROVE, context(starter()))
         proposer.close()
         assert len(server.seen) == 1
+
+
+NO_REPLIES = (
+    Scripted(body=b"<html>"), Scripted(body={}), Scripted(body=[]), Scripted(body={"choices": []}),
+    Scripted(body={"choices": [{"message": "text"}], "usage": {}}), Scripted(body={"choices": 3}),
+    Scripted(body={"error": {"message": "overloaded"}}), Scripted(body={"content": [{"type": "text"}], "usage": {}}),
+    Scripted(body={"content": "text", "usage": []}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["openai", "anthropic"])
+@pytest.mark.parametrize("script", NO_REPLIES)
+def test_an_answer_that_is_no_reply_of_a_model_is_a_failed_trial(script: Scripted, name: str) -> None:
+    proposal, seen = over_http(script, name=name)
+    assert (proposal.candidate, seen) == (None, 1)
+    assert "the provider failed when the kernel was asked for: http" in (proposal.error or "")
+    assert (proposal.usage.requests, proposal.usage.assumed, proposal.usage.cost_usd) == (1, 1, 0.0)
+
+
+def test_five_answers_in_a_row_that_are_no_replies_end_the_search_in_one_line() -> None:
+    bad, good = Scripted(body={"error": "overloaded"}), chat(REPLY)
+    with llm_server(*[bad] * 4, good, *[bad] * 5) as server:
+        proposer = build_proposer("openai", {"model": "m", "base_url": server.url}, {})
+        for fails in [True] * 4 + [False] + [True] * 4:
+            assert (proposer.propose(IMPROVE, context(starter())).candidate is None) is fails  # type: ignore[union-attr]
+        with pytest.raises(ProviderError, match="5 answers in a row are no replies of a model: http") as error:
+            proposer.propose(IMPROVE, context(starter()))
+        proposer.close()
+    assert "\n" not in str(error.value)
 
 
 def test_options_of_the_command_line_reach_the_conversation() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from kernelwright.errors import ProviderError
+from kernelwright.errors import MalformedAnswer
 from kernelwright.llm.http import JsonClient, quoted
 from kernelwright.llm.prices import Price
 from kernelwright.llm.protocol import ProviderRequest, Reply
@@ -67,7 +67,7 @@ class Anthropic:
                 output=counted["output_tokens"],
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise ProviderError(
+            raise MalformedAnswer(
                 f"{self._url} answered with JSON that is no message ({type(error).__name__}: {error}): {quoted(body)}",
                 "check that base_url names a server with Anthropic's Messages interface",
             ) from error

@@ -21,7 +21,7 @@ from typing import Any
 
 import urllib3
 
-from kernelwright.errors import ProviderError
+from kernelwright.errors import MalformedAnswer, ProviderError
 from kernelwright.llm.exchange import Exchange, GivenUp, pools
 from kernelwright.text.escape import legible
 
@@ -63,11 +63,13 @@ class Answer:
 
 @dataclass(frozen=True)
 class Fault:
-    """One failed attempt. passing: whether a retry may succeed. wait_s: the wait that the server asked for."""
+    """One failed attempt. passing: whether a retry may succeed. wait_s: that the server asked for. kind: of the error
+    if it is not retried."""
 
     what: str
     passing: bool
     wait_s: float | None = None
+    kind: type[ProviderError] = ProviderError
 
 
 class JsonClient:
@@ -83,7 +85,8 @@ class JsonClient:
         self._lock = threading.Lock()
 
     def post(self, url: str, headers: Mapping[str, str], document: object) -> Answer:
-        """The JSON that `url` answers with status 200. Raises `ProviderError` with the last failure."""
+        """The JSON that `url` answers with status 200. Raises `ProviderError` with the last failure, `MalformedAnswer`
+        for another answer with status 200."""
         patience, place = self._patience, without_query(url)
         end_s = time.monotonic() + patience.deadline_s
         payload = json.dumps(document).encode()
@@ -95,7 +98,7 @@ class JsonClient:
                 return Answer(result, attempt)
             what = without_secrets(result.what, secrets)
             if not result.passing:
-                raise ProviderError(f"{place} {what}")
+                raise result.kind(f"{place} {what}")
             if attempt == patience.attempts:
                 raise ProviderError(f"{place} {what}; gave up after {attempt} attempts", "resume the run later")
             wait_s = result.wait_s if result.wait_s is not None else backoff_s(patience, attempt - 1)
@@ -220,9 +223,11 @@ def read_answer(status: int, headers: Mapping[str, str], body: bytes, secrets: l
         try:
             return decoded(body, secrets)
         except ValueError:
-            return Fault(f"answered with status 200 and no JSON: {shown!r}", passing=False)
+            return Fault(f"answered with status 200 and no JSON: {shown!r}", passing=False, kind=MalformedAnswer)
         except RecursionError:
-            return Fault("answered with status 200 and JSON that is nested too deeply", passing=False)
+            return Fault(
+                "answered with status 200 and JSON that is nested too deeply", passing=False, kind=MalformedAnswer
+            )
     quota = b"insufficient_quota" in body  # OpenAI's 429 for an empty account: waiting does not fill it
     passing = (status in (408, 429) or status >= 500) and not quota
     return Fault(f"answered with status {status}: {shown!r}", passing, retry_after_s(headers.get("Retry-After")))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from kernelwright.errors import ProviderError
+from kernelwright.errors import MalformedAnswer
 from kernelwright.llm.http import JsonClient, quoted
 from kernelwright.llm.prices import Price
 from kernelwright.llm.protocol import ProviderRequest, Reply, joined
@@ -65,7 +65,7 @@ class OpenAI:
                 stated_usd=counted.get("cost"),
             )
         except (KeyError, IndexError, TypeError, AttributeError) as error:
-            raise ProviderError(
+            raise MalformedAnswer(
                 f"{self._url} answered with JSON that is no chat completion ({type(error).__name__}: {error}): "
                 f"{quoted(body)}",
                 "check that base_url names an OpenAI-compatible server",

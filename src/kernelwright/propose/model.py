@@ -9,9 +9,9 @@ from __future__ import annotations
 import threading
 from typing import Literal
 
-from kernelwright.errors import ProviderError
+from kernelwright.errors import MalformedAnswer, ProviderError
 from kernelwright.llm.protocol import Provider, Reply
-from kernelwright.model import Candidate, Operator, Proposal, Reflection, Request, Trial
+from kernelwright.model import Candidate, Operator, Proposal, Reflection, Request, Trial, Usage
 from kernelwright.propose.builtin import tune
 from kernelwright.propose.conversation import Conversation
 from kernelwright.propose.edits import applied, diff_in
@@ -31,6 +31,12 @@ from kernelwright.propose.protocol import Context
 from kernelwright.propose.reflection import counters_of, reflection_in, surprising
 from kernelwright.propose.reply import Unusable, checked, code_in, diagnosis_in, expected_in, new_candidate, note_in
 from kernelwright.propose.sections import effective_source
+
+MOST_MALFORMED = 5
+"""Malformed answers in a row after which the provider counts as failed. A gateway sends one now and then."""
+
+ASSUMED = Usage(cost_usd=0.0, requests=1, assumed=1)
+"""Added to the largest usage so far for a malformed answer, which states no figures."""
 
 Edit = Literal["applied", "mended", "failed"]
 
@@ -54,6 +60,7 @@ class ModelProposer:
         self._plan = plan
         self._reflect = reflect
         self._reflected: set[int] = set()
+        self._malformed = 0
         self._one_at_a_time = threading.Lock()
 
     def answers_at_once(self, request: Request) -> bool:
@@ -68,15 +75,21 @@ class ModelProposer:
             return Proposal(author=self.author, error=str(fault))
         conversation = Conversation(self._provider, request.number, context)
         try:
-            return self._answer(request, prompt, conversation, context)
+            proposal = self._answer(request, prompt, conversation, context)
+            self._malformed = 0
+            return proposal
         except ProviderError as fault:
-            if not conversation.paid:
+            is_malformed = isinstance(fault, MalformedAnswer)
+            self._malformed += is_malformed
+            if self._malformed >= MOST_MALFORMED:
+                raise ProviderError(f"{self._malformed} answers in a row are no replies of a model: {fault}") from fault
+            if not conversation.paid and not is_malformed:
                 raise
             # Keep the answers that were paid for. If the provider still fails, the next request raises before any cost.
             return Proposal(
                 author=self.author,
                 error=f"the provider failed when the kernel was asked for: {fault}",
-                usage=conversation.usage,
+                usage=conversation.usage if conversation.paid else context.dearest.plus(ASSUMED),
                 exchanges=conversation.exchanges,
             )
 
