@@ -27,6 +27,7 @@ from kernelwright.model import (
     Request,
     RunInfo,
     Scalar,
+    Trial,
 )
 from kernelwright.propose import Context, build_proposer
 from kernelwright.report.framework import BENCH
@@ -196,6 +197,21 @@ def stops(events: list[Event]) -> list[int]:
     return sorted({*found, asked})
 
 
+class Until:
+    """A strategy that asks for nothing after `most` requests, tunings included."""
+
+    def __init__(self, strategy: Strategy, most: int) -> None:
+        self._strategy, self._left = strategy, most
+
+    def ask(self) -> Request | None:
+        request = self._strategy.ask() if self._left else None
+        self._left -= request is not None
+        return request
+
+    def tell(self, trial: Trial) -> None:
+        self._strategy.tell(trial)
+
+
 def made_again(recorded: Journal, folder: Path) -> None:
     """The run of a journal, again, held against it."""
     info, events = recorded.info, recorded.events()
@@ -207,7 +223,8 @@ def made_again(recorded: Journal, folder: Path) -> None:
     with Journal.create(folder, msgspec.structs.replace(info, settings=settings)) as journal:
         proposer = FakeProposer(record.propose, shows_profiles=bool(record.profiles))
         for stop in stops(events):
-            optimize(journal, strategy_of(info), proposer, worker, budget=Budget(trials=stop), on_event=record.saw)
+            until = Until(strategy_of(info), stop)
+            optimize(journal, until, proposer, worker, budget=Budget(), on_event=record.saw)
         again = journal.events()
         assert by_trial(again) == by_trial(events)
         told = (EventKind.EVALUATED, EventKind.TOLD, EventKind.CONFIRMED)

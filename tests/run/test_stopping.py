@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from fakes import STARTER, FakeProposer, FakeWorker, run_info, step
@@ -13,16 +14,21 @@ from kernelwright.journal.lanes import LaneTallies
 from kernelwright.model import (
     BUDGET_LIMITS,
     Budget,
+    Candidate,
     Evaluation,
+    KnownKernel,
     LaneChange,
     Operator,
     Proposal,
     Request,
+    RunSettings,
+    Scalar,
     Status,
     Trial,
     Usage,
 )
-from kernelwright.propose.protocol import Context
+from kernelwright.propose import build_proposer
+from kernelwright.propose.protocol import Context, Proposer
 from kernelwright.run import Outcome, StopReason, optimize
 from kernelwright.run.spending import spent as spent_of
 from kernelwright.run.stopping import obstacle
@@ -51,8 +57,8 @@ def reason(
 def test_every_limit_has_a_field_a_reason_to_stop_and_a_count_of_what_is_spent() -> None:
     names = [limit.name for limit in BUDGET_LIMITS]
     assert tuple(names) == Budget.__struct_fields__
-    assert list(spent_of(RunState(), 0.0)) == names
-    for limit in BUDGET_LIMITS:
+    assert list(spent_of(RunState(), 0.0, RunSettings(problem="p"))) == names
+    for limit in BUDGET_LIMITS[1:]:  # trials are counted request by request, in the loop
         made = state(10**6, 10**6)
         made.evaluations[0] = Evaluation(status=Status.PASSED, stages_s={"time": 1e6})
         found = obstacle(Budget(**{limit.name: 1}), made, 1e6, [])
@@ -62,11 +68,6 @@ def test_every_limit_has_a_field_a_reason_to_stop_and_a_count_of_what_is_spent()
 
 def test_no_budget_is_no_obstacle() -> None:
     assert obstacle(Budget(), state(10**9, None, None), 1e9, [1e9]) is None
-
-
-def test_trials_in_flight_count() -> None:
-    assert reason(Budget(trials=4), state(10, None)) is None
-    assert reason(Budget(trials=3), state(10, None)) is StopReason.TRIALS
 
 
 def test_what_is_in_flight_reserves_the_largest_answer_seen() -> None:
@@ -102,7 +103,7 @@ def test_what_the_first_trial_measures_counts_and_is_not_expected_again() -> Non
     stages_s = {"draws": 6.0, "verify": 1.5, "time": 0.5}
     made.evaluations[0] = Evaluation(status=Status.PASSED, stages_s=stages_s)
     made = dataclasses.replace(made, told={0: Trial(request=made.requests[0], proposal=made.proposals[0])})
-    assert spent_of(made, 0.0)["gpu_seconds"] == 8.0
+    assert spent_of(made, 0.0, RunSettings(problem="p"))["gpu_seconds"] == 8.0
     assert reason(Budget(gpu_seconds=10.0), made) is None, "8 used, 2 to come"
     found = obstacle(Budget(gpu_seconds=9.9), made, 0.0, ())
     assert found is not None
@@ -121,7 +122,7 @@ def test_a_lane_that_has_measured_nothing_is_expected_to() -> None:
     lanes.note(made.evaluations[0])
     lanes.take(LaneChange(lane="three", what="lost"), 0.0)
     made = dataclasses.replace(made, told={0: Trial(request=made.requests[0], proposal=made.proposals[0])}, lanes=lanes)
-    assert spent_of(made, 0.0)["gpu_seconds"] == 8.0
+    assert spent_of(made, 0.0, RunSettings(problem="p"))["gpu_seconds"] == 8.0
     assert reason(Budget(gpu_seconds=16.0), made) is None, "8 used, 6 to be measured on lane two, 2 for the trial"
     assert reason(Budget(gpu_seconds=15.9), made) is StopReason.GPU_SECONDS
 
@@ -226,5 +227,51 @@ def test_requests_that_were_open_when_a_run_stopped_are_finished_even_without_bu
 
     assert session(tmp_path / "run", Budget(trials=3), 2, FakeProposer(late)).waiting == (1, 2)
     outcome = session(tmp_path / "run", Budget(trials=3, tokens=1), 2, FakeProposer(costly))
-    assert outcome.reason is StopReason.TRIALS
+    assert outcome.reason is StopReason.TOKENS
     assert spent(tmp_path / "run")[0] == 3
+
+
+# --- what counts as a trial ---------------------------------------------------------------------------------
+
+
+def tuned_session(folder: Path, trials: int, proposer: Proposer, strategy: str = "beam", **options: Scalar) -> Outcome:
+    """A session of a run with two known kernels; options: of the strategy."""
+    exists = (folder / "journal.db").exists()
+    known = tuple(KnownKernel(candidate=Candidate(source=f"BLOCK = {block}\n"), origin="x") for block in (16, 32))
+    info = msgspec.structs.replace(run_info(strategy=strategy, strategy_options=options), known=known)
+    with Journal.open(folder, writable=True) if exists else Journal.create(folder, info) as journal:
+        made = build_strategy(strategy, STARTER, 0, options, [one.candidate for one in known])
+        return optimize(journal, made, proposer, FakeWorker(), budget=Budget(trials=trials))
+
+
+def written(folder: Path) -> list[Trial]:
+    """The trials that an author was asked for, without tunings."""
+    with Journal.open(folder) as journal:
+        return [t for t in journal.trials() if t.request.candidate is None and t.request.operator is not Operator.TUNE]
+
+
+@pytest.mark.parametrize("strategy", ["beam", "greedy", "evolve"])
+def test_a_budget_of_two_trials_reaches_the_first_answer_of_the_author(tmp_path: Path, strategy: str) -> None:
+    outcome = tuned_session(tmp_path / "run", 2, FakeProposer(), strategy, operators="portfolio", tuning=4)
+    assert (outcome.reason, outcome.detail) == (StopReason.TRIALS, "2 of 2 trials")
+    (answer,) = written(tmp_path / "run")
+    assert answer.evaluation is not None
+
+
+def test_what_is_tuned_after_the_last_trial_is_recorded_and_a_raised_limit_goes_on_from_it(tmp_path: Path) -> None:
+    last = []
+    for most in (2, 3, 6):
+        found = tuned_session(tmp_path / "run", most, FakeProposer(), "greedy", operators="portfolio", tuning=4)
+        assert found.detail == f"{most} of {most} trials"
+        assert len(written(tmp_path / "run")) == most - 1
+        with Journal.open(tmp_path / "run") as journal:
+            numbers = [trial.number for trial in journal.trials()]
+            last.append(journal.trials()[-1].request.operator)
+        assert numbers == list(range(len(numbers)))
+    assert last[0] is Operator.TUNE
+
+
+def test_tunings_are_trials_where_a_search_asks_for_nothing_else(tmp_path: Path) -> None:
+    tuned_session(tmp_path / "run", 6, build_proposer("builtin"), "random", operator="tune")
+    with Journal.open(tmp_path / "run") as journal:
+        assert len(journal.trials()) == 8, "the starter, two known kernels that are not counted, five tunings"

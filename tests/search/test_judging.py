@@ -78,6 +78,20 @@ def test_a_new_structure_is_tuned_as_often_as_its_parent_was_before_the_next_rou
     assert Counter(one.round for one in seen) == {0: 4, 1: 4, 2: 4}
 
 
+def test_the_portfolio_tunes_a_kernel_a_limited_number_of_times_and_never_where_tuning_is_off() -> None:
+    for tuning in (0, 2):
+        strategy, tunings = begun(tuning=tuning, operators="portfolio", patience=1000), 0
+        for _ in range(200):
+            request = asked(strategy)
+            tunings += request.operator is Operator.TUNE
+            # Every tuning gains, and nothing else passes.
+            passes = request.operator is Operator.TUNE or request.number == 0
+            candidate = Candidate(source="shared", config={"BLOCK": request.number})
+            found = timed(1000.0 - request.number, str(request.number)) if passes else FAILED
+            strategy.tell(told(request, candidate, found))
+        assert tunings == 4 * tuning
+
+
 def test_tuning_goes_on_from_the_best_config_so_far() -> None:
     strategy = begun(tuning=3)
     scores = (100.0, 90.0, 95.0, 80.0)

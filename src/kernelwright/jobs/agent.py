@@ -28,7 +28,7 @@ from kernelwright.jobs.session import run_session
 from kernelwright.jobs.settings import NO_FILE, SettingsFile, read_options
 from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.journal import EventKind, Journal
-from kernelwright.model import Budget, Scalar, Trial
+from kernelwright.model import Scalar, Trial
 from kernelwright.propose import deposit_reply, prompt_path, waiting, withdraw, without_orders, without_shared
 from kernelwright.propose.reply import blocks
 from kernelwright.report.commands import KERNEL
@@ -204,14 +204,13 @@ class AgentSession:
             run = self._opened()
             for number in waiting(run.journal.folder):
                 withdraw(run.journal.folder, number)
-            asked = sum(event.kind is EventKind.ASKED for event in run.journal.events())
             early = run.outcome is None or run.outcome.reason is StopReason.WAITING
-        self._search(Budget(trials=asked))
-        if early and run.outcome is not None and run.outcome.reason is StopReason.TRIALS:
+        self._search(most_waiting=0)
+        if early and run.outcome is not None and run.outcome.reason is StopReason.FINISHED:
             run.outcome = replace(run.outcome, detail=FINISHED)
 
-    def _search(self, budget: Budget | None = None) -> None:
-        """Run a session with this budget; None: the run's."""
+    def _search(self, most_waiting: int | None = None) -> None:
+        """Run a session. most_waiting: of `optimize`; None: what the agent chose."""
         opened = self._opened()
         journal, worker, limits = opened.run
 
@@ -219,8 +218,8 @@ class AgentSession:
             opened.line = line
 
         opened.outcome = run_session(
-            journal, worker, budget or limits, notify=self.notify, display=lines_to(keep), proposer_options=WHOLE,
-            most_waiting=self._most_waiting,
+            journal, worker, limits, notify=self.notify, display=lines_to(keep), proposer_options=WHOLE,
+            most_waiting=self._most_waiting if most_waiting is None else most_waiting,
         ).outcome  # fmt: skip
 
     # --- waiting for it ---------------------------------------------------------------------------------------
@@ -251,6 +250,7 @@ class AgentSession:
         with self._lock:
             run, view, doing = self._opened(), self._view(), self._background.doing
             over = self._is_over()
+            finished = sum(view.info.settings.counts(trial.request) for trial in view.trials)
             return {
                 "run": str(run.journal.folder),
                 "problem": run.journal.info.problem.name,
@@ -259,7 +259,7 @@ class AgentSession:
                 "stopped": run.outcome.detail if run.outcome is not None and over else None,
                 "verdict": verdict_text(view),
                 "waiting": list(waiting(run.journal.folder)),
-                "trials": {"finished": len(view.trials), "limit": run.run.budget.trials},
+                "trials": {"finished": finished, "limit": run.run.budget.trials},
                 "minutes": {"spent": round(view.at_work_s / 60, 2), "limit": run.run.budget.minutes},
                 "best_kernel": str(run.journal.folder / KERNEL) if view.best is not None else None,
                 "what_now": self._what_now(),

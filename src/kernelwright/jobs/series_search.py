@@ -233,7 +233,7 @@ def why_over(result: SessionResult, before: RunProgress) -> str | None:
         return f"waits for replies: kernelwright optimize --resume {result.folder} shows which"
     if outcome.reason is StopReason.FINISHED:
         return outcome.detail
-    if len(result.view.trials) <= before.spent.get("trials", 0):
+    if sum(result.view.info.settings.counts(t.request) for t in result.view.trials) <= before.spent.get("trials", 0):
         return f"there is no room for another trial: {outcome.detail}"
     return None
 

@@ -17,7 +17,7 @@ from kernelwright.errors import RunFolderError
 from kernelwright.folders import read_file, write_file
 from kernelwright.jobs.settings import RunOptions
 from kernelwright.journal import NAME, EventKind, Journal, RunState, SessionEnd
-from kernelwright.model import Budget, Candidate, Evaluation, ProblemInfo, Record
+from kernelwright.model import Budget, Candidate, Evaluation, ProblemInfo, Record, RunSettings
 from kernelwright.report.view import UNFINISHED
 from kernelwright.run.confirm import confirmed_best
 from kernelwright.run.spending import spent
@@ -108,19 +108,21 @@ def progress_of(journal: Journal) -> RunProgress:
         payload = event.payload
         if event.kind is not EventKind.STOPPED or not isinstance(payload, SessionEnd) or payload.reason in UNFINISHED:
             continue
-        now = spent_by(state)
+        now = spent_by(state, journal.info.settings)
         if now["trials"] > before.get("trials", 0.0):
             last_us = rounds[-1].best_us if rounds else None
             amounts = {name: amount - before.get(name, 0.0) for name, amount in now.items()}
             rounds.append(Round(best_us(state, last_us), amounts))
             before = now
     reason = state.sessions[-1].reason if state.sessions else None
-    return RunProgress(Curve(tuple(rounds), bound_us(journal.info.problem)), spent_by(state), reason)
+    return RunProgress(
+        Curve(tuple(rounds), bound_us(journal.info.problem)), spent_by(state, journal.info.settings), reason
+    )
 
 
-def spent_by(state: RunState) -> dict[str, float]:
+def spent_by(state: RunState, settings: RunSettings) -> dict[str, float]:
     """Spending of a run so far, by name of the limit."""
-    return spent(state, sum(session.seconds for session in state.sessions))
+    return spent(state, sum(session.seconds for session in state.sessions), settings)
 
 
 def best_us(state: RunState, otherwise: float | None) -> float | None:

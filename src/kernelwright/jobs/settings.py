@@ -94,7 +94,7 @@ class Defaults(Record, frozen=True, kw_only=True):
     """For each lane: one candidate is timed while others compile. On an H200 with 16 cores 6 keep the GPU busy
     (docs/searching.md)."""
     trials: int = 40
-    """Where no limit of any kind is given: ten rounds of the default beam. Nested tunings are added to it."""
+    """Where no limit of any kind is given: ten rounds of the default beam."""
 
 
 DEFAULTS = Defaults()
@@ -195,8 +195,6 @@ def settings_from(options: RunOptions) -> RunSettings:
         strategy_options = {**options_for_writers(strategy), **strategy_options}
     elif varies_numbers(proposer):
         strategy_options = {**options_for_numbers(strategy), **strategy_options}
-    # A value that is no number is refused with the strategy's other options, when the run begins.
-    tunings = int(text) if (text := str(strategy_options.get("tuning", 0))).isdecimal() else 0
     return RunSettings(
         problem=options.problem,
         strategy=strategy,
@@ -204,7 +202,7 @@ def settings_from(options: RunOptions) -> RunSettings:
         proposer=proposer,
         proposer_options={**(options.proposer_option or {}), **named},
         seed=DEFAULTS.seed if options.seed is None else options.seed,
-        budget=Budget(trials=DEFAULTS.trials * (1 + tunings)) if options.limits == NO_LIMITS else options.limits,
+        budget=Budget(trials=DEFAULTS.trials) if options.limits == NO_LIMITS else options.limits,
         in_flight=options.in_flight or DEFAULTS.in_flight,
         thinking=options.thinking,
         dtype=options.dtype,

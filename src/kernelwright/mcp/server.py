@@ -59,9 +59,9 @@ def add_runs(made: MCPServer, agent: AgentSession) -> None:
         library: which operators of PyTorch kernels may call, none, finish or any (default: what the problem states).
         requests_at_once: how many prompts may wait at the same time, for agents that answer several side by side.
         What is left out is from ./kernelwright.toml, else from the defaults of `kernelwright optimize`. A kernel that
-        passed is tuned before the next request; tunings count as trials. A problem of which this machine can judge
-        nothing is refused, with the lines to add. Gives the run's state; then call wait, until its first kernel is
-        judged."""
+        passed is tuned before the next request; tunings are not counted as trials. A problem of which this machine can
+        judge nothing is refused, with the lines to add. Gives the run's state; then call wait, until its first kernel
+        is judged."""
         return await awaited(
             ctx,
             "loading the problem",

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from kernelwright.model.base import LibraryMode, Record, Scalar
 from kernelwright.model.machine import Environment
 from kernelwright.model.problem import ProblemInfo, WhichCases
-from kernelwright.model.proposal import Candidate
+from kernelwright.model.proposal import Candidate, Operator, Request
 
 
 class Budget(Record, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ BUDGET_LIMITS = (
     BudgetLimit(
         "trials",
         "trials",
-        "Stop after this many trials (default where no limit is given: {trials}, and their tunings).",
+        "Stop after this many trials, without known kernels and tunings (default where no limit is given: {trials}).",
     ),
     BudgetLimit("minutes", "minutes", "Stop after this many minutes.", digits=1),
     BudgetLimit("tokens", "tokens", "Stop before more tokens than this are used."),
@@ -111,6 +111,13 @@ class RunSettings(Record, frozen=True, kw_only=True):
 
     no_source: bool = False
     """Whether prompts show the problem's operators in place of its text."""
+
+    def counts(self, request: Request) -> bool:
+        """Whether a request is a trial that a budget counts: not a known kernel, nor a tuning that a new kernel gets
+        before it is judged (the strategy's option `tuning`)."""
+        if request.operator is Operator.TUNE and str(self.strategy_options.get("tuning", 0)) != "0":
+            return False
+        return request.candidate is None or request.number == 0
 
 
 class KnownKernel(Record, frozen=True, kw_only=True):

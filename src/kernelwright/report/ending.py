@@ -15,7 +15,6 @@ from kernelwright.report.several import TABLE, TABLE_PAGE, Line, several_text
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
 from kernelwright.run import Outcome, StopReason
-from kernelwright.text.units import count_text
 
 
 def ending_text(view: RunView, outcome: Outcome, budget: Budget, no_package: str = "") -> str:
@@ -52,10 +51,7 @@ def unasked_text(view: RunView, outcome: Outcome) -> str:
     is_writer = writes_code(view.info.settings.proposer)
     if asked or not view.trials or outcome.reason is StopReason.WAITING or not is_writer:
         return ""
-    return (
-        f"{view.info.settings.proposer} was asked for nothing: the starter and its tunings took all "
-        f"{count_text(len(view.trials), 'trial')}; allow more, or begin a run with --option tuning=0"
-    )
+    return f"{view.info.settings.proposer} was asked for nothing: {outcome.detail}; allow more"
 
 
 def next_text(view: RunView, outcome: Outcome, budget: Budget, no_package: str) -> str:

@@ -168,7 +168,8 @@ class Progress:
         return busy_text(seconds_by_gpu(judged), elapsed_s)
 
     def _left_text(self, elapsed_s: float) -> str:
-        used = spent(self._state, elapsed_s) | {"trials": len(self._state.requests)}
+        asked = sum(map(self._info.settings.counts, self._state.requests.values()))
+        used = spent(self._state, elapsed_s, self._info.settings) | {"trials": asked}
         limits = [(limit, limit.of(self._budget)) for limit in BUDGET_LIMITS]
         parts = [limit.left_text(most, used[limit.name]) for limit, most in limits if most is not None]
         return ", ".join(parts) or "no limit"
@@ -176,7 +177,7 @@ class Progress:
     def _end_text(self, elapsed_s: float, now: datetime) -> str:
         if self.stopped is not None:
             return "after a pause" if self.stopped == StopReason.PAUSED.value else f"ended: {_first_line(self.stopped)}"
-        left_s = ends_in_s(self._budget, spent(self._state, elapsed_s))
+        left_s = ends_in_s(self._budget, spent(self._state, elapsed_s, self._info.settings))
         if left_s is None:
             return "not known yet" if self._budget != Budget() else "when the strategy has nothing more to ask"
         at = datetime.fromtimestamp(now.timestamp() + left_s, now.tzinfo)

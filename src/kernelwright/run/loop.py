@@ -91,6 +91,8 @@ class Loop:
         self._advanced_s: dict[int, float] = {}
         self._trials_s: list[float] = []
         self._obstacle: Obstacle | None = None
+        self._asked = sum(map(self._settings.counts, state.requests.values()))
+        """Requests that the limit of trials counts."""
         self._is_held = False
         self._recording = threading.Lock()
         self._abandoned: set[int] = set()
@@ -218,7 +220,8 @@ class Loop:
         answers prompts gets every prompt that the strategy has, up to `most_waiting`."""
         self._is_held = False
         self._take_answers()
-        while self._has_room():
+        # A request that the limit of trials refused is not asked again: the strategy would go on with the next one.
+        while self._has_room() and (self._obstacle is None or self._obstacle.reason is not StopReason.TRIALS):
             unanswered = [one for one in self.state.open_numbers() if one not in self.state.proposals]
             if self._most_waiting is not None and len(unanswered) >= self._most_waiting:
                 return
@@ -231,6 +234,11 @@ class Loop:
             request = self._strategy.ask()
             if request is None:
                 return
+            if self._settings.counts(request):
+                if self._budget.trials is not None and self._asked >= self._budget.trials:
+                    self._obstacle = Obstacle(StopReason.TRIALS, f"{self._asked} of {self._budget.trials} trials")
+                    return
+                self._asked += 1
             self._record(self._journal.append_asked(request))
             self._advance(request.number)
 

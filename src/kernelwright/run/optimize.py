@@ -66,8 +66,8 @@ def optimize(
 
     strategy: fresh, built from the journal's settings. worker: with the journal's problem loaded. on_event: called in
     this thread with each event after it is written; not with those of earlier sessions. verdicts: failures of earlier
-    runs, which are not judged again. most_waiting: maximum number of requests that wait for a reply; None: no limit. An
-    interrupt ends the session in order.
+    runs, which are not judged again. most_waiting: maximum number of requests that wait for a reply; None: no limit; 0:
+    no new request is made. An interrupt ends the session in order.
 
     A signal that allows no more time raises `Ended`. Before that, on_ended is called, answers under way get the time
     that is left, and those that do not arrive are recorded as abandoned. Raises `RunFolderError` where the journal

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kernelwright.journal import RunState
 from kernelwright.journal.fold import together
-from kernelwright.model import Usage
+from kernelwright.model import RunSettings, Usage
 from kernelwright.search.convergence import draws_s, gpu_s
 
 
@@ -82,7 +82,8 @@ COSTS: dict[str, Callable[[RunState], Cost]] = {"tokens": tokens, "usd": usd, "g
 """Spending by name of the limit. Trials and minutes are missing: they are not a cost of one request."""
 
 
-def spent(state: RunState, elapsed_s: float) -> dict[str, float]:
-    """Spending by name of the limit. elapsed_s: of the whole run. trials: the finished ones."""
+def spent(state: RunState, elapsed_s: float, settings: RunSettings) -> dict[str, float]:
+    """Spending by name of the limit. elapsed_s: of the whole run. trials: the finished ones that count."""
     costs = {name: cost(state).total for name, cost in COSTS.items()}
-    return {"trials": len(state.told), "minutes": elapsed_s / 60, **costs}
+    trials = sum(settings.counts(trial.request) for trial in state.told.values())
+    return {"trials": trials, "minutes": elapsed_s / 60, **costs}

@@ -44,8 +44,6 @@ def obstacle(budget: Budget, state: RunState, elapsed_s: float, trials_s: Sequen
     elapsed_s: of the whole run, earlier sessions included. trials_s: how long each trial of this session took, in the
     order of their results. The first is ignored once there are others, because it includes the start-up.
     """
-    if budget.trials is not None and len(state.requests) >= budget.trials:
-        return Obstacle(StopReason.TRIALS, f"{len(state.requests)} of {budget.trials} trials")
     if budget.minutes is not None:
         longest_s = max(trials_s[1:] or trials_s, default=0.0)
         if elapsed_s >= budget.minutes * 60 or elapsed_s + longest_s > budget.minutes * 60:

@@ -15,6 +15,10 @@ from kernelwright.search.portfolio import Portfolio
 from kernelwright.search.protocol import Step
 from kernelwright.search.ranking import beats, distinct, identity, is_repairable, rank, ranked
 
+FURTHER = 4
+"""The portfolio tunes a structure at most this many times `tuning`: tunings are not counted as trials, so another limit
+has to end them. A sampler gains little after 16 configs (docs/searching.md)."""
+
 
 @dataclass
 class Structure:
@@ -80,7 +84,9 @@ class Judging:
         return self._best
 
     def can_tune(self, trial: Trial) -> bool:
-        return not self._by_number[trial.number].exhausted
+        """Whether a structure may be tuned further, after it was judged. Never where `tuning` is 0."""
+        structure = self._by_number[trial.number]
+        return not structure.exhausted and structure.tuned < FURTHER * self._tuning
 
     def _failed(self, trial: Trial) -> Step | None:
         repairs = self._repairs_before.get(trial.number, 0)
