@@ -55,7 +55,7 @@ def read_module(text: str) -> Module:
     call = next((n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == "call"), None)
     if call is None:
         raise NotConverted("the generated text has no function call")
-    checks = frozenset(_names_of_guards(tree))
+    checks = frozenset(_names_of_torch(tree))
     arguments: tuple[str, ...] = ()
     steps: list[ast.stmt] = []
     shapes: dict[str, ast.expr] = {}
@@ -63,7 +63,7 @@ def read_module(text: str) -> Module:
         match statement:
             case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Name(id="args")):
                 arguments = tuple(ast.unparse(name) for name in names)
-            case ast.Expr(value=ast.Call(func=ast.Name(id=check), args=checked)) if check in checks:
+            case ast.Expr(value=ast.Call(func=ast.Name(id=check), args=checked, keywords=[])) if check in checks:
                 match checked:
                     case [ast.Name(id=name), ast.Tuple() as shape, *_] if name not in arguments:
                         shapes[name] = shape
@@ -82,17 +82,14 @@ def read_module(text: str) -> Module:
     return Module(kernels, arguments, tuple(steps), shapes)
 
 
-GUARDS = "torch._C._dynamo.guards"
-
-
-def _names_of_guards(tree: ast.Module) -> Iterator[str]:
-    """The module's names of functions of torch's guards. A line that calls one for no result is a check, whatever its
-    name."""
+def _names_of_torch(tree: ast.Module) -> Iterator[str]:
+    """The module's names of functions that it has from torch. A line that calls one for no result, and gives it no
+    `out`, is a check, whatever its name."""
     for node in tree.body:
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute(value=holder)):
-                yield from [name] if ast.unparse(holder) == GUARDS else []
-            case ast.ImportFrom(module=module, names=names) if module == GUARDS:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute() as value):
+                yield from [name] if ast.unparse(value).startswith("torch.") else []
+            case ast.ImportFrom(module=str(module), names=names) if module.startswith("torch."):
                 yield from (one.asname or one.name for one in names)
             case _:
                 pass

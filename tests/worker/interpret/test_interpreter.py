@@ -33,6 +33,20 @@ def test_whole_numbers_wrap_as_compiled(machine: Interpreted) -> None:
     assert (ran.status, ran.i[0]) == ("passed", 1)
 
 
+@pytest.mark.parametrize("mask", ["n > 1", "tl.full((), 1, tl.int1)", "(n > 1) & (n > 2)"])
+def test_a_scalar_mask_counts_for_every_access(machine: Interpreted, mask: str) -> None:
+    """Triton 3.9's own interpreter refuses some of these."""
+    ran = machine.run(
+        f"tl.store(y, tl.load(x, mask={mask}, other=0.0) + 1, mask={mask})", f"tl.atomic_add(y, 2.0, mask={mask})"
+    )
+    assert (ran.status, ran.y[0]) == ("passed", 3.0)
+
+
+def test_a_multiplication_with_an_addition_is_interpreted(machine: Interpreted) -> None:
+    ran = machine.run(OFFSETS, "tl.store(y + at, tl.fma(at.to(tl.float32), 2.0, 1.0))")
+    assert (ran.status, ran.y) == ("passed", [2.0 * number + 1 for number in range(16)])
+
+
 BROADCAST = {
     "a_value": ("tl.atomic_add(y + at, tl.full([1], 2.0, tl.float32))", [2.0] * 16),
     "a_mask": ("tl.atomic_add(y + at, at.to(tl.float32), mask=tl.full([1], 1, tl.int1))", [*map(float, range(16))]),

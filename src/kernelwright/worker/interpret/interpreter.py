@@ -103,26 +103,28 @@ def _is_hardware(error: AssertionError) -> bool:
 class Checked:
     """Replacement of the C++ module through which the interpreter accesses memory, with a check of each address. Every
     access (masked and block pointers, descriptors, atomics) calls one of its four functions with an array of addresses.
+
+    Masks are passed as bools. Triton 3.9 refuses others, which its interpreter itself makes of a scalar condition.
     """
 
     def __init__(self, native: Any) -> None:
         self.native = native
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("MEM_SEMANTIC", "RMW_OP"):
+        if name not in ("MEM_SEMANTIC", "RMW_OP", "fma_fp32", "fma_fp64"):
             raise Unsupported(f"this Triton's interpreter uses {name}, which kernelwright does not check")
         return getattr(self.native, name)
 
     def load(self, addresses: Any, mask: Any, other: Any, dtype: Any) -> Any:
         _check(addresses, mask, np.dtype(dtype).itemsize, "reads", np.asarray(other).size)
         _state.memory.reads += 1
-        return self.native.load(addresses, mask, other, dtype)
+        return self.native.load(addresses, np.asarray(mask, dtype=bool), other, dtype)
 
     def store(self, addresses: Any, value: Any, mask: Any) -> Any:
         value = np.asarray(value)
         _check(addresses, mask, value.itemsize, "writes", value.size)
         _state.memory.changes += 1
-        return self.native.store(addresses, value, mask)
+        return self.native.store(addresses, value, np.asarray(mask, dtype=bool))
 
     def atomic_cas(self, addresses: Any, compared: Any, value: Any, semantic: Any) -> Any:
         value = np.asarray(value)
@@ -132,6 +134,7 @@ class Checked:
 
     def atomic_rmw(self, operation: Any, addresses: Any, value: Any, mask: Any, semantic: Any) -> Any:
         value = np.asarray(value)
+        mask = np.asarray(mask, dtype=bool)
         _check(addresses, mask, value.itemsize, "writes", value.size)
         return self._atomic(addresses, mask, self.native.atomic_rmw, operation, addresses, value, mask, semantic)
 
