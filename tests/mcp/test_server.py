@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from command_line import PROBLEM, run
+from kernelwright.interruption import STOP
 from kernelwright.journal import Journal
 from kernelwright.model import Budget
 from kernelwright.report.view import read_run
@@ -25,6 +27,7 @@ pytest.importorskip("mcp.server", reason="the MCP server needs mcp: pip install 
 
 TESTS = Path(__file__).parent.parent
 KERNEL = "class ModelNew:\n    pass\n\n\nBLOCK = {block}\n"
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "gone", "version": "1"}}
 Call = Callable[..., Awaitable[Any]]
 
 
@@ -295,8 +298,27 @@ def test_the_verb_needs_no_terminal_to_say_what_it_is() -> None:
     assert "Serve runs to a coding agent over MCP." in run("mcp", "--help").stdout
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, STOP])
+def test_ctrl_c_ends_the_server_while_it_waits_for_its_client(home: Path, number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "kernelwright", "mcp"],
+        cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as server:  # fmt: skip
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert server.stderr is not None
+        server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}) + "\n")
+        server.stdin.flush()
+        assert "serverInfo" in server.stdout.readline()
+        server.send_signal(number)
+        try:
+            assert server.wait(600) == -number
+        finally:
+            server.kill()
+        assert server.stderr.read() == ""
+
+
 def test_a_client_that_is_killed_ends_the_server_without_a_traceback(home: Path) -> None:
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "gone", "version": "1"}}
     command = [sys.executable, "-m", "kernelwright", "mcp"]
     with subprocess.Popen(
         command, cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -305,7 +327,7 @@ def test_a_client_that_is_killed_ends_the_server_without_a_traceback(home: Path)
         assert server.stdout is not None
         assert server.stderr is not None
         server.stdout.close()
-        server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n")
+        server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}) + "\n")
         server.stdin.close()
         assert server.stderr.read() == ""
         assert server.wait() == 0

@@ -13,6 +13,7 @@ import click
 from kernelwright.cli.context import Parts, pass_parts, target_option
 from kernelwright.cli.output import note
 from kernelwright.errors import MachineError
+from kernelwright.interruption import STOP
 from kernelwright.jobs.agent import AgentSession
 
 
@@ -23,7 +24,8 @@ def mcp(parts: Parts, target: str | None) -> None:
     """Serve runs to a coding agent over MCP.
 
     An agent starts this itself, over standard input and output: see docs/agents.md for how to configure that. Problems
-    are found from the folder it is started in, and runs go to ./runs there.
+    are found from the folder it is started in, and runs go to ./runs there. Ctrl-C ends it at once; an open run can be
+    opened again.
     """
     try:
         from kernelwright.mcp.server import server
@@ -33,7 +35,8 @@ def mcp(parts: Parts, target: str | None) -> None:
         raise MachineError(
             "the MCP server needs the package mcp, which is not here", "pip install 'kernelwright[mcp]'"
         ) from error
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the SDK's thread that reads standard input outlives an interrupt
+    for number in (signal.SIGTERM, signal.SIGINT, STOP):  # no exception ends the SDK's thread that reads standard input
+        signal.signal(number, signal.SIG_DFL)
     agent = AgentSession(start_worker=parts.start_worker, notify=note, target=target)
     try:
         server(agent).run("stdio")

@@ -248,6 +248,23 @@ def test_an_import_that_takes_for_ever_is_the_machines_fault(tmp_path: Path, mon
         made.close()
 
 
+@pytest.mark.parametrize(
+    ("by", "words"), [(9, "was killed by SIGKILL while it imported torch and Triton, perhaps for want of memory$"),
+                      (11, "was killed by SIGSEGV while it imported torch and Triton$")]
+)  # fmt: skip
+def test_a_server_that_is_killed_while_it_starts_is_not_one_that_cannot_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: int, words: str
+) -> None:
+    (tmp_path / "torch.py").write_text(f"import os\nos.kill(os.getpid(), {by})\n")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
+    made = ForkServer(tmp_path)
+    try:
+        with pytest.raises(ServerEnded, match=words):
+            made.ready()
+    finally:
+        made.close()
+
+
 def test_a_server_that_was_killed_is_our_fault_and_takes_its_children_along(tmp_path: Path) -> None:
     made = ForkServer(tmp_path)
     made.ready()

@@ -215,7 +215,8 @@ class ForkServer:
         return ForkServer(self.scratch, self.interpret, self.children, self.cores)
 
     def ready(self) -> dict[str, str]:
-        """Wait for the imports; returns the versions of torch and Triton. Raises MachineError if an import fails."""
+        """Wait for the imports; returns the versions of torch and Triton. Raises MachineError if an import fails,
+        ServerEnded if a signal ended the server."""
         with self.lock:
             if self.versions is None:
                 self.control.settimeout(IMPORT_TIMEOUT_S)
@@ -223,6 +224,9 @@ class ForkServer:
                     data = self.control.recv(1 << 16)
                 except OSError as error:
                     raise MachineError(f"importing torch and Triton took over {IMPORT_TIMEOUT_S:g} s") from error
+                if not data and (status := self.process.wait()) < 0:
+                    why = ", perhaps for want of memory" if status == -signal.SIGKILL else ""
+                    raise ServerEnded(f"the fork server {how_ended(status)} while it imported torch and Triton{why}")
                 if not data:
                     lines = self.log.read_text(errors="replace").strip().splitlines()
                     raise MachineError(
