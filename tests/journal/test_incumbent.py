@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from kernelwright.journal import RunState
+from kernelwright.journal import Event, EventKind, RunState
 from kernelwright.model import Candidate, CaseResult, Evaluation, Proposal, Status, Timing
+
+TIME = "2026-11-21T10:00:00+00:00"
 
 
 def raced(us: float, gained: bool | None) -> Evaluation:
@@ -14,8 +16,11 @@ def raced(us: float, gained: bool | None) -> Evaluation:
 
 
 def incumbent_after(*evaluations: Evaluation) -> str:
-    proposals = {number: Proposal(author="me", candidate=Candidate(source=str(number))) for number in range(9)}
-    state = RunState(proposals=proposals, evaluations=dict(enumerate(evaluations)))
+    state = RunState()
+    for number, evaluation in enumerate(evaluations):
+        proposal = Proposal(author="me", candidate=Candidate(source=str(number)))
+        for kind, payload in ((EventKind.PROPOSED, proposal), (EventKind.EVALUATED, evaluation)):
+            state.take(Event(seq=state.seq + 1, kind=kind, number=number, time=TIME, payload=payload))
     incumbent = state.incumbent()
     assert incumbent is not None
     return incumbent.candidate.source

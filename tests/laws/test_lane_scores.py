@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from kernelwright import stats
-from kernelwright.journal import RunState
+from kernelwright.journal import Event, EventKind, RunState
 from kernelwright.model import Candidate, CaseInfo, CaseResult, Evaluation, Incumbent, Proposal, Status, Timing
 from kernelwright.worker.bench.messages import AddPlan
 from kernelwright.worker.bench.race import race
@@ -96,22 +96,24 @@ def searched(seed: int, times_us: list[float]) -> list[Timing]:
     draw = random.Random(seed)
     lanes = [LaneClock(draw.gauss(1, SPREAD), draw) for _ in range(LANES)]
     found: list[Timing] = []
-    proposals: dict[int, Proposal] = {}
-    evaluations: dict[int, Evaluation] = {}
+    state = RunState()
+
+    def take(kind: EventKind, number: int, payload: Proposal | Evaluation) -> None:
+        time = "2026-11-21T10:00:00+00:00"
+        state.take(Event(seq=state.seq + 1, kind=kind, number=number, time=time, payload=payload))
+
     for number, us in enumerate(times_us):
         lane = draw.choice(lanes) if number else lanes[0]
-        incumbent = RunState(proposals=proposals, evaluations=evaluations).incumbent()
+        incumbent = state.incumbent()
         lane.ours_us = us
         lane.theirs_us = times_us[index_of(incumbent)]
         candidate = Candidate(source=str(number))
         timing = measure.measure(cast(Subject, FakeSubject(lane, candidate)), PASSED, incumbent).timing
         assert timing is not None
         found.append(timing)
-        proposals[number] = Proposal(author="me", candidate=candidate)
-        evaluations[number] = Evaluation(
-            status=Status.PASSED, score_us=timing.median_us,
-            results=(CaseResult(case="big", status=Status.PASSED, timing=timing),),
-        )  # fmt: skip
+        take(EventKind.PROPOSED, number, Proposal(author="me", candidate=candidate))
+        results = (CaseResult(case="big", status=Status.PASSED, timing=timing),)
+        take(EventKind.EVALUATED, number, Evaluation(status=Status.PASSED, score_us=timing.median_us, results=results))
     return [
         Timing(kind="measured", median_us=one.median_us / lanes[0].slow, scale=one.scale / lanes[0].slow)
         for one in found

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kernelwright.journal import Event, Journal, LaneTallies
+from kernelwright.journal import Event, Journal, LaneTallies, fold
 from kernelwright.model import Budget, Evaluation, LaneChange, RunInfo, Status
 from kernelwright.report.content import Content
 from kernelwright.report.document import report_document
@@ -147,13 +147,13 @@ def view(folder: Path) -> RunView:
 def test_the_live_view_says_what_each_lane_did_and_what_was_lost_counts(tmp_path: Path) -> None:
     found = events(tmp_path)
     began = datetime.fromisoformat(found[0].time)
-    rows = dict(Progress(info(), found).rows(began + timedelta(seconds=30)))
+    rows = dict(Progress(info(), fold(found)).rows(began + timedelta(seconds=30)))
     assert rows["budget left"] == "14.0 of 20 GPU seconds", "3 s for the trial, and 3 s that were lost"
     assert rows["lanes"].startswith("2 lanes: 2 up, busy 5")
     assert rows["box 2"] == "H200, busy 0.0 %, 0 evaluated, lost once, up"
     assert "GPU busy" not in rows, "the lanes say it"
-    progress = Progress(info())
-    lines = [progress.take(event) for event in found]
+    progress = Progress(info(), fold(found))
+    lines = [progress.line(event) for event in found]
     assert lines[1] == f"lane {UUID} is up: NVIDIA H200 on box"
     assert lines[5] == "lane box 2 is lost, with 2 evaluations under way: it ended"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.journal import Journal
+from kernelwright.journal import Journal, fold
 from kernelwright.report.chosen import BEST, FEW
 from kernelwright.report.page import html_page
 from kernelwright.report.text import report_text
@@ -103,7 +103,8 @@ def test_the_trace_is_written_round_by_round_and_then_only_where_something_chang
         events, blob = journal.events(), journal.blob
         trace = TraceRounds(tmp_path / "run")
         middle = next(e.seq for e in events if getattr(e.payload, "round", 0) == 4)
-        trace.write(view_of(journal.folder, journal.info, events[:middle], blob), before=4)
+        for number in range(4):
+            trace.write(view_of(journal.folder, journal.info, fold(events[:middle]), blob), number)
         home = tmp_path / "run" / "trace"
         assert sorted(os.listdir(home)) == [f"round_0{number}" for number in range(4)]
         stamps = {path: path.stat().st_mtime_ns for path in home.rglob("*") if path.is_file()}

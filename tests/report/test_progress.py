@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from kernelwright.journal import Event, Journal, Profiles
+from kernelwright.journal import Event, Journal, Profiles, RunState, fold
 from kernelwright.model import Budget, Operator, Profile, Request, Usage
 from kernelwright.report.progress import Progress
 from samples import passed, run_info, short_run, trial
@@ -32,9 +32,16 @@ def events(folder: Path, budget: Budget = Budget(trials=10)) -> list[Event]:  # 
         return journal.events()
 
 
+def lines_of(found: list[Event]) -> list[str | None]:
+    progress, lines = Progress(run_info(), state := RunState()), []
+    for event in found:
+        state.take(event)
+        lines.append(progress.line(event))
+    return lines
+
+
 def test_each_event_but_a_telling_is_one_line(tmp_path: Path) -> None:
-    progress = Progress(run_info())
-    lines = [progress.take(event) for event in events(tmp_path)]
+    lines = lines_of(events(tmp_path))
     assert lines[0] == "search starts; budget left: 10 of 10 trials"
     assert lines[1:5] == [
         "trial 0 asked: seed, round 0",
@@ -62,19 +69,16 @@ def test_what_is_left_of_the_gpu_seconds_counts_what_the_budget_counts(tmp_path:
         journal.append_told(0)
         journal.append_profiled(0, Profiles(profiles=(profile,)))
         found = journal.events()
-    rows = dict(Progress(run_info(), found).rows(began(found)))
+    rows = dict(Progress(run_info(), fold(found)).rows(began(found)))
     assert rows["budget left"] == "5.0 of 20 GPU seconds"
     assert "GPU busy" not in rows, "there is none"
-    on_gpu = Progress(run_info(device="NVIDIA H200"), found).rows(began(found) + timedelta(seconds=60))
+    on_gpu = Progress(run_info(device="NVIDIA H200"), fold(found)).rows(began(found) + timedelta(seconds=60))
     assert dict(on_gpu)["GPU busy"] == "25 %"
 
 
 def test_rows_show_best_tally_running_and_what_is_left(tmp_path: Path) -> None:
-    progress = Progress(run_info())
     found = events(tmp_path, Budget(trials=10, minutes=20, usd=1.5))
-    for event in found:
-        progress.take(event)
-    rows = dict(progress.rows(began(found) + timedelta(seconds=60)))
+    rows = dict(Progress(run_info(), fold(found)).rows(began(found) + timedelta(seconds=60)))
     assert rows["search"] == "softmax, beam with builtin, 1 min 0 s"
     assert rows["best so far"].startswith("30.00 µs (estimate) (trial 1)")
     assert rows["gap"] == "not known"
@@ -89,14 +93,15 @@ def test_what_lies_between_sessions_is_no_time_of_the_run(tmp_path: Path) -> Non
     with Journal.create(tmp_path, run_info()) as journal:
         journal.append_started(Budget(minutes=10))
         journal.append_stopped("paused", 120.0)
-        progress = Progress(run_info(), journal.events())
+        state = fold(journal.events())
+        progress = Progress(run_info(), state)
         later = datetime.now(UTC) + timedelta(hours=5)
         paused = dict(progress.rows(later))
         assert paused["budget left"] == "8.0 of 10 minutes"
         assert paused["running"] == "paused: nothing, until `kernelwright resume`"
         assert paused["ends"] == "after a pause"
         again = journal.append_started(Budget(minutes=10))
-        progress.take(again)
+        state.take(again)
         rows = dict(progress.rows(datetime.fromisoformat(again.time) + timedelta(seconds=60)))
         assert rows["budget left"] == "7.0 of 10 minutes"
 
@@ -108,7 +113,7 @@ def test_tokens_and_money_of_earlier_sessions_count(tmp_path: Path) -> None:
         journal.append_asked(costly.request)
         journal.append_proposed(0, costly.proposal)
         earlier = journal.events()
-    rows = dict(Progress(run_info(), earlier).rows(began(earlier)))
+    rows = dict(Progress(run_info(), fold(earlier)).rows(began(earlier)))
     assert rows["budget left"] == "300 of 1000 tokens, 0.60 of 1 USD"
     assert rows["running"] == "0 improve (evaluating)"
 
@@ -117,18 +122,18 @@ def test_after_the_last_telling_what_was_found_is_being_confirmed(tmp_path: Path
     with Journal.create(tmp_path, run_info()) as journal:
         seed = short_run()[0]
         journal.append_started(Budget())
-        progress = Progress(run_info(), journal.events())
-        now = began(journal.events())
-        assert dict(progress.rows(now))["running"] == "nothing"
+        found = journal.events()
+        now = began(found)
+        assert dict(Progress(run_info(), fold(found)).rows(now))["running"] == "nothing"
         journal.append_asked(seed.request)
         journal.append_proposed(0, seed.proposal)
         journal.append_told(0)
-        for event in journal.events():
-            progress.take(event)
-        assert dict(progress.rows(now))["running"] == "confirming what was found"
-        assert progress.take(journal.append_confirmed(0, passed(41.0))) == (
-            "trial 0 second verification: passed, 41.00 µs (estimate)"
-        )
-        assert progress.take(journal.append_stopped("finished", 2.0)) == "search stops: finished"
-        assert dict(progress.rows(now))["running"] == "nothing"
-        assert dict(progress.rows(now))["ends"] == "ended: finished"
+        assert dict(Progress(run_info(), fold(journal.events())).rows(now))["running"] == "confirming what was found"
+        journal.append_confirmed(0, passed(41.0))
+        journal.append_stopped("finished", 2.0)
+        assert lines_of(journal.events())[-2:] == [
+            "trial 0 second verification: passed, 41.00 µs (estimate)",
+            "search stops: finished",
+        ]
+        rows = dict(Progress(run_info(), fold(journal.events())).rows(now))
+        assert (rows["running"], rows["ends"]) == ("nothing", "ended: finished")

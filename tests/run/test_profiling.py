@@ -98,7 +98,7 @@ def test_a_run_goes_on_where_nothing_can_be_profiled_and_says_why(journal: Journ
     run(journal, FakeWorker(look=nothing))
     with Journal.open(journal.folder) as read:
         events = read.events()
-        assert fold(events).profiled() == {}
+        assert fold(events).profiled == {}
         looked = [event.payload for event in events if event.kind is EventKind.PROFILED]
         assert looked[0] == Profiles(failed="no profiler here")
         assert len(read.trials()) == WHOLE
@@ -146,7 +146,7 @@ def test_what_stands_at_the_end_is_profiled_too(journal: Journal) -> None:
     with Journal.open(journal.folder) as read:
         events = read.events()
     (confirmed,) = [event.number for event in events if event.kind is EventKind.CONFIRMED]
-    assert confirmed in fold(events).profiled()
+    assert confirmed in fold(events).profiled
 
 
 def test_what_stands_is_profiled_on_the_case_on_which_the_start_was() -> None:
@@ -168,7 +168,7 @@ def test_what_stands_is_profiled_on_the_case_on_which_the_start_was() -> None:
     seed, best = trial(0, timed(80.0, 40.0)), trial(1, timed(20.0, 30.0))
     assert seed.evaluation is not None
     assert best.evaluation is not None
-    state = RunState(evaluations={0: seed.evaluation, 1: best.evaluation}, told={0: seed, 1: best})
+    state = RunState(evaluations={0: seed.evaluation, 1: best.evaluation}, seed=seed)
     assert (case_of(0, state, problem), case_of(1, state, problem)) == ("square", "wide")
     assert case_beside_seed(1, state, problem) == "wide"
     seen = Profile(implementation="x", case="square", device=None, target="sm_90", tool=None, launches=())

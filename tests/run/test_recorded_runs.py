@@ -64,7 +64,7 @@ class Recorded:
     def __init__(self, run: Path, events: list[Event]) -> None:
         self._proposer = build_proposer("replay", {"run": str(run)})
         self._candidates = {e.number: e.payload.candidate for e in events if isinstance(e.payload, Proposal)}
-        self.profiles = {profile.case + profile.implementation: profile for seen in fold(events).profiled().values()
+        self.profiles = {profile.case + profile.implementation: profile for seen in fold(events).profiled.values()
                          for profile in seen}  # fmt: skip
         self._ends = [event for event in events if ends(event)]
         self._seen = 0

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from fakes import STARTER, FakeProposer, FakeWorker, run_info, step
-from kernelwright.journal import EventKind, Journal, RunState
-from kernelwright.journal.lanes import LaneTallies
+from kernelwright.journal import Event, EventKind, Journal, RunState
+from kernelwright.journal.events import Payload
 from kernelwright.model import (
     BUDGET_LIMITS,
     Budget,
@@ -35,16 +34,25 @@ from kernelwright.run.stopping import obstacle
 from kernelwright.search import build_strategy
 
 
+def take(made: RunState, kind: EventKind, number: int | None, payload: Payload = None) -> None:
+    made.take(Event(seq=made.seq + 1, kind=kind, number=number, time="2026-11-21T10:00:00+00:00", payload=payload))
+
+
 def state(*tokens: int | None, usd: float | None = 0.5) -> RunState:
     """A starter, then one request per entry; None is not answered yet."""
-    made = RunState(requests={0: Request(number=0, operator=Operator.SEED, candidate=STARTER)})
-    made.proposals[0] = Proposal(author="starter", candidate=STARTER)
+    made = RunState()
+    take(made, EventKind.ASKED, 0, Request(number=0, operator=Operator.SEED, candidate=STARTER))
+    take(made, EventKind.PROPOSED, 0, Proposal(author="starter", candidate=STARTER))
     for number, used in enumerate(tokens, start=1):
-        made.requests[number] = Request(number=number, operator=Operator.IMPROVE, parents=(0,))
+        take(made, EventKind.ASKED, number, Request(number=number, operator=Operator.IMPROVE, parents=(0,)))
         if used is not None:
             usage = Usage(input_tokens=used - 1, output_tokens=1, cost_usd=usd)
-            made.proposals[number] = Proposal(author="model:m", candidate=STARTER, usage=usage)
+            take(made, EventKind.PROPOSED, number, Proposal(author="model:m", candidate=STARTER, usage=usage))
     return made
+
+
+def evaluate(made: RunState, number: int, lane: str = "", **stages_s: float) -> None:
+    take(made, EventKind.EVALUATED, number, Evaluation(status=Status.PASSED, stages_s=stages_s, lane=lane))
 
 
 def reason(
@@ -60,7 +68,7 @@ def test_every_limit_has_a_field_a_reason_to_stop_and_a_count_of_what_is_spent()
     assert list(spent_of(RunState(), 0.0, RunSettings(problem="p"))) == names
     for limit in BUDGET_LIMITS[1:]:  # trials are counted request by request, in the loop
         made = state(10**6, 10**6)
-        made.evaluations[0] = Evaluation(status=Status.PASSED, stages_s={"time": 1e6})
+        evaluate(made, 0, time=1e6)
         found = obstacle(Budget(**{limit.name: 1}), made, 1e6, [])
         assert found is not None
         assert found.reason is StopReason(limit.name)
@@ -86,12 +94,9 @@ def test_until_the_first_answer_is_known_one_request_goes_at_a_time() -> None:
 
 def test_gpu_seconds_count_judging_and_timing_and_reserve_the_longest_for_what_is_open() -> None:
     made = state(10, 10, None)
-    evaluations, told = {}, {}
     for number, seconds in ((0, 2.0), (1, 4.0)):
-        stages_s = {"verify": seconds / 2, "time": seconds / 2, "compile": 100.0, "record": 100.0}
-        evaluations[number] = Evaluation(status=Status.PASSED, stages_s=stages_s)
-        told[number] = Trial(request=made.requests[number], proposal=made.proposals[number])
-    made = dataclasses.replace(made, evaluations=evaluations, told=told)
+        evaluate(made, number, verify=seconds / 2, time=seconds / 2, compile=100.0, record=100.0)
+        take(made, EventKind.TOLD, number)
     assert reason(Budget(gpu_seconds=18.0), made) is None, "6 used, 8 for trials 2 and 3, 4 to come"
     assert reason(Budget(gpu_seconds=17.9), made) is StopReason.GPU_SECONDS
     assert reason(Budget(gpu_seconds=0.1), state()) is StopReason.GPU_SECONDS, "the starter is not told yet"
@@ -100,28 +105,25 @@ def test_gpu_seconds_count_judging_and_timing_and_reserve_the_longest_for_what_i
 
 def test_what_the_first_trial_measures_counts_and_is_not_expected_again() -> None:
     made = state()
-    stages_s = {"draws": 6.0, "verify": 1.5, "time": 0.5}
-    made.evaluations[0] = Evaluation(status=Status.PASSED, stages_s=stages_s)
-    made = dataclasses.replace(made, told={0: Trial(request=made.requests[0], proposal=made.proposals[0])})
+    evaluate(made, 0, draws=6.0, verify=1.5, time=0.5)
+    take(made, EventKind.TOLD, 0)
     assert spent_of(made, 0.0, RunSettings(problem="p"))["gpu_seconds"] == 8.0
     assert reason(Budget(gpu_seconds=10.0), made) is None, "8 used, 2 to come"
     found = obstacle(Budget(gpu_seconds=9.9), made, 0.0, ())
     assert found is not None
     assert found.detail == "8.0 of 9.9 GPU seconds, up to 2.0 each"
-    made.evaluations[1] = Evaluation(status=Status.PASSED, stages_s=stages_s)
+    evaluate(made, 1, draws=6.0, verify=1.5, time=0.5)
     assert reason(Budget(gpu_seconds=23.9), made) is StopReason.GPU_SECONDS, "16 used, 8 to come: it was measured again"
     assert reason(Budget(gpu_seconds=24.0), made) is None
 
 
 def test_a_lane_that_has_measured_nothing_is_expected_to() -> None:
     made = state()
-    made.evaluations[0] = Evaluation(status=Status.PASSED, stages_s={"draws": 6.0, "time": 2.0}, lane="one")
-    lanes = LaneTallies()
     for name in ("one", "two", "three"):
-        lanes.take(LaneChange(lane=name, what="up"), 0.0)
-    lanes.note(made.evaluations[0])
-    lanes.take(LaneChange(lane="three", what="lost"), 0.0)
-    made = dataclasses.replace(made, told={0: Trial(request=made.requests[0], proposal=made.proposals[0])}, lanes=lanes)
+        take(made, EventKind.LANE, None, LaneChange(lane=name, what="up"))
+    evaluate(made, 0, "one", draws=6.0, time=2.0)
+    take(made, EventKind.LANE, None, LaneChange(lane="three", what="lost"))
+    take(made, EventKind.TOLD, 0)
     assert spent_of(made, 0.0, RunSettings(problem="p"))["gpu_seconds"] == 8.0
     assert reason(Budget(gpu_seconds=16.0), made) is None, "8 used, 6 to be measured on lane two, 2 for the trial"
     assert reason(Budget(gpu_seconds=15.9), made) is StopReason.GPU_SECONDS

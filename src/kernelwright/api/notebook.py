@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from importlib import import_module
@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kernelwright.jobs.display import table
-from kernelwright.journal import Event
+from kernelwright.journal import Event, RunState
 from kernelwright.model import RunInfo
 from kernelwright.report.progress import Progress
 
@@ -22,17 +22,13 @@ def is_notebook() -> bool:
 
 
 @contextmanager
-def show(info: RunInfo, earlier: Sequence[Event]) -> Iterator[Callable[[Event], None]]:
+def show(info: RunInfo, state: RunState) -> Iterator[Callable[[Event], None]]:
     """Show the progress of a session, as a job's `Display`. It needs IPython, so it works only in a notebook."""
-    progress = Progress(info, earlier)
+    progress = Progress(info, state)
 
     def shown() -> Table:
         return table(progress, datetime.now().astimezone())
 
     output = import_module("IPython.display").display(shown(), display_id=True)
 
-    def take(event: Event) -> None:
-        progress.take(event)
-        output.update(shown())
-
-    yield take
+    yield lambda event: output.update(shown())

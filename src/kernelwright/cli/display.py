@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import Any, TextIO, cast
@@ -17,7 +17,7 @@ from rich.live import Live
 
 from kernelwright.cli.output import dropped, note
 from kernelwright.jobs.display import lines_to, table
-from kernelwright.journal import Event
+from kernelwright.journal import Event, RunState
 from kernelwright.model import RunInfo
 from kernelwright.report.progress import Progress
 
@@ -29,11 +29,11 @@ def wants_live(is_terminal: bool, environment: Mapping[str, str]) -> bool:
     return is_terminal and not environment.get("NO_COLOR") and environment.get("TERM", "dumb") != "dumb"
 
 
-def show(info: RunInfo, earlier: Sequence[Event]) -> AbstractContextManager[Callable[[Event], None]]:
+def show(info: RunInfo, state: RunState) -> AbstractContextManager[Callable[[Event], None]]:
     """Show the progress of a session, as a job's `Display`."""
     if wants_live(sys.stderr.isatty(), os.environ):
-        return _live(Progress(info, earlier))
-    return lines_to(note)(info, earlier)
+        return _live(Progress(info, state))
+    return lines_to(note)(info, state)
 
 
 class Droppable:
@@ -64,8 +64,4 @@ def _live(progress: Progress) -> Iterator[Callable[[Event], None]]:
         get_renderable=lambda: table(progress, datetime.now().astimezone()),
     )
     with live:
-
-        def on_event(event: Event) -> None:
-            progress.take(event)
-
-        yield on_event
+        yield lambda event: None

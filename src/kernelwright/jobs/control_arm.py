@@ -19,6 +19,7 @@ from kernelwright.propose import build_proposer
 from kernelwright.report.control_arm import FOLDER
 from kernelwright.report.view import read_run
 from kernelwright.run import Outcome, StopReason, optimize
+from kernelwright.run.replay import replay
 from kernelwright.search import build_strategy
 
 SAMPLER: dict[str, Scalar] = {"sampler": "random"}
@@ -61,5 +62,6 @@ def run_control(journal: Journal, worker: Worker, *, notify: Notify, display: Di
             raise RunFolderError(f"the control arm in {folder} began with another kernel", "remove that folder")
         notify(f"control arm: {budget.gpu_seconds:.1f} s of GPU time, in {folder}")
         strategy = build_strategy(settings.strategy, starter, settings.seed, settings.strategy_options)
-        with display(control.info, control.history()) as on_event:
-            optimize(control, strategy, build_proposer("builtin", SAMPLER), worker, budget=budget, on_event=on_event)
+        state, proposer = replay(control.history(), strategy, folder), build_proposer("builtin", SAMPLER)
+        with display(control.info, state) as on_event:
+            optimize(control, strategy, proposer, worker, budget=budget, state=state, on_event=on_event)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 
@@ -10,27 +10,27 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelwright.jobs.worker import Notify
-from kernelwright.journal import Event
+from kernelwright.journal import Event, RunState
 from kernelwright.model import RunInfo
 from kernelwright.report.progress import Progress
 
-Display = Callable[[RunInfo, Sequence[Event]], AbstractContextManager[Callable[[Event], None]]]
-"""Takes a run and its events of earlier sessions. The context is open while the session runs, and gives a function to
-call with each new event."""
+Display = Callable[[RunInfo, RunState], AbstractContextManager[Callable[[Event], None]]]
+"""Takes a run and its state. The context is open while the session runs and keeps the state up to date, and gives a
+function to call with each new event after that."""
 
 
 def lines_to(notify: Notify) -> Display:
     """A display that calls `notify` with one line per event."""
 
     @contextmanager
-    def display(info: RunInfo, earlier: Sequence[Event]) -> Iterator[Callable[[Event], None]]:
-        progress = Progress(info, earlier)
+    def display(info: RunInfo, state: RunState) -> Iterator[Callable[[Event], None]]:
+        progress = Progress(info, state)
 
-        def take(event: Event) -> None:
-            if (line := progress.take(event)) is not None:
+        def show(event: Event) -> None:
+            if (line := progress.line(event)) is not None:
                 notify(line)
 
-        yield take
+        yield show
 
     return display
 

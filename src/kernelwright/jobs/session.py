@@ -29,6 +29,7 @@ from kernelwright.report.files import write_answer, write_views
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
 from kernelwright.run import Outcome, StopReason, optimize
+from kernelwright.run.replay import replay
 from kernelwright.run.verdicts import MOST_BYTES, VARIABLE, Verdicts, cache_folder, problem_files
 from kernelwright.search import build_strategy
 
@@ -80,15 +81,16 @@ def run_session(
         settings.strategy, journal.info.starter, settings.seed, settings.strategy_options,
         [known.candidate for known in journal.info.known],
     )  # fmt: skip
+    state = replay(journal.history(), strategy, journal.folder)
     proposer = build_proposer(settings.proposer, {**settings.proposer_options, **(proposer_options or {})})
     if journal.info.starter is None and writes_code(settings.proposer):
         proposer = InductorFirst(proposer)
-    log = SessionLog(journal, notify)
+    log = SessionLog(journal, state, notify)
     resume = f"go on: kernelwright optimize --resume {journal.folder}"
     try:
-        with open_verdicts(journal) as verdicts, display(journal.info, log.events) as on_event:
+        with open_verdicts(journal) as verdicts, display(journal.info, state) as on_event:
             outcome = optimize(
-                journal, strategy, proposer, worker, budget=budget, on_event=log.before(on_event),
+                journal, strategy, proposer, worker, budget=budget, state=state, on_event=log.before(on_event),
                 on_ended=log.write_answer, verdicts=verdicts, most_waiting=most_waiting,
             )  # fmt: skip
         write_answer(log.view())

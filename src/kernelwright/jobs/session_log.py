@@ -1,4 +1,4 @@
-"""The events of a run during a session, kept so that views need not read the journal again.
+"""What is written of a run during and after a session, from the state that its loop keeps.
 
 It writes the rounds of the trace as they end, and saves the best kernel elsewhere if the run's folder was removed.
 """
@@ -6,61 +6,76 @@ It writes the rounds of the trace as they end, and saves the best kernel elsewhe
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from kernelwright.errors import RunFolderError
 from kernelwright.jobs.worker import Notify
-from kernelwright.journal import Event, EventKind, Journal, SessionEnd
-from kernelwright.model import Request
+from kernelwright.journal import Event, Journal, RunState
+from kernelwright.model import Trial
 from kernelwright.report.files import write_answer
 from kernelwright.report.kernel import kernel_text
 from kernelwright.report.trace_rounds import TraceRounds
 from kernelwright.report.view import RunView, view_of
 from kernelwright.run import StopReason
+from kernelwright.search.convergence import best_trial
 
 
 class SessionLog:
-    """The events of a session. Make it before the session begins."""
+    """Make it before the session begins, which keeps `state` up to date."""
 
-    def __init__(self, journal: Journal, notify: Notify) -> None:
+    def __init__(self, journal: Journal, state: RunState, notify: Notify) -> None:
         self._notify = notify
-        self.events = journal.history()
         self.trace = TraceRounds(journal.folder)
-        self._journal = journal
-        self._earlier = len(self.events)
-        self._round = max((e.payload.round for e in self.events if isinstance(e.payload, Request)), default=0)
+        self._journal, self._state = journal, state
+        self._earlier = state.seq
+        self._round = max(state.rounds, default=0)
+        """The round that is written next."""
+        self._best = best_trial([one for one in state.done.values() if one.request.round < self._round])
+        """The best trial of the rounds before."""
 
     @property
     def has_begun(self) -> bool:
         """Whether the session wrote anything."""
-        return len(self.events) > self._earlier
+        return self._state.seq > self._earlier
 
     def before(self, on_event: Callable[[Event], None]) -> Callable[[Event], None]:
-        """A function to call with each event: it stores the event, writes the rounds that have ended, and calls
-        `on_event`.
-        """
+        """A function to call with each event: it calls `on_event` and writes the rounds that have ended."""
 
         def take(event: Event) -> None:
-            self.events.append(event)
-            if isinstance(event.payload, Request) and event.payload.round > self._round:
-                self._round = event.payload.round
-                self.trace.write(self.view(), before=self._round)
             on_event(event)
+            rounds = self._state.rounds
+            while self._round < next(reversed(rounds), 0):
+                here = rounds.get(self._round, ())
+                if not all(number in self._state.told for number in here):
+                    break
+                self._write_round(here)
 
         return take
 
-    def view(self, *more: Event) -> RunView:
-        return view_of(self._journal.folder, self._journal.info, [*self.events, *more], self._journal.blob)
+    def _write_round(self, numbers: Sequence[int]) -> None:
+        """From the trials of the round and those that its files name alone: the run may be long."""
+        done = self._state.done
+        here = [done[number] for number in numbers]
+        parents = [done[number] for trial in here for number in trial.request.parents if number in done]
+        known = [one for one in (self._state.seed, self._best) if one is not None and one.request.round <= self._round]
+        named = {trial.number: trial for trial in (*known, *parents, *here)}
+        self._best = best_trial([*known, *here])
+        self.trace.write(self.view([named[number] for number in sorted(named)]), self._round)
+        self._round += 1
+
+    def view(self, trials: Iterable[Trial] | None = None) -> RunView:
+        """trials: as for `view_of`."""
+        return view_of(self._journal.folder, self._journal.info, self._state, self._journal.blob, trials)
 
     def write_answer(self) -> None:
         """Write the best kernel and the report of a session that a signal is ending, as if its end were recorded
         already.
         """
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        end = SessionEnd(reason=StopReason.INTERRUPTED.value, seconds=0.0)
-        write_answer(self.view(Event(len(self.events) + 1, EventKind.STOPPED, None, now, end)))
+        view = self.view()
+        last = [replace(session, reason=StopReason.INTERRUPTED.value) for session in view.sessions[-1:]]
+        write_answer(replace(view, sessions=(*view.sessions[:-1], *last)))
 
     @property
     def is_gone(self) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kernelwright.codec import encode
 from kernelwright.errors import RunFolderError
-from kernelwright.journal import Event, Journal, last_seq, writer
+from kernelwright.journal import Event, Journal, fold, last_seq, writer
 from kernelwright.report.page import html_page
 from kernelwright.report.progress import Progress
 from kernelwright.report.view import read_run
@@ -93,7 +93,7 @@ class LiveRun:
     def _read(self) -> tuple[Progress, int]:
         with Journal.open(self.folder) as journal:
             events: list[Event] = journal.history()
-            return Progress(journal.info, events), events[-1].seq if events else 0
+            return Progress(journal.info, fold(events)), events[-1].seq if events else 0
 
 
 def messages(run: LiveRun, ended: threading.Event) -> Iterator[bytes]:

@@ -33,9 +33,9 @@ def ends_in_s(budget: Budget, spent: Mapping[str, float]) -> float | None:
 def busy_text(spent_s: Mapping[str, float], elapsed_s: float) -> str:
     """The share of the time that candidates had the GPU, and where there are several, that of each.
 
-    spent_s: by UUID.
+    spent_s: by UUID. "" beside others is left out: a verdict of an earlier run took no time of these GPUs.
     """
-    shares = {gpu: one_s / elapsed_s for gpu, one_s in spent_s.items()}
+    shares = {gpu: one_s / elapsed_s for gpu, one_s in spent_s.items() if gpu or len(spent_s) == 1}
     mean = share_text(sum(shares.values()) / max(1, len(shares)))
     if len(shares) < 2:
         return mean
@@ -48,6 +48,4 @@ def seconds_by_gpu(trials: Iterable[tuple[Evaluation | None, Sequence[Profile]]]
     for evaluation, profiles in trials:
         if evaluation is not None:
             found[evaluation.gpu] = found.get(evaluation.gpu, 0.0) + gpu_s(evaluation, profiles)
-    if len(found) > 1:  # A verdict of an earlier run, or an older record: it took no time of these GPUs.
-        found = {gpu: seconds for gpu, seconds in found.items() if gpu}
     return found

@@ -6,45 +6,30 @@ which a killed run would resume.
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
-from collections.abc import Iterable
 from datetime import datetime
 
 from kernelwright.journal import Abandoned, Event, EventKind, JudgedAgain, Profiles, RunState, SessionEnd, SessionStart
 from kernelwright.model import BUDGET_LIMITS, Budget, Evaluation, LaneChange, Proposal, Request, RunInfo
 from kernelwright.report.evaluation import SECOND_LOOK
 from kernelwright.report.lanes import lane_rows
-from kernelwright.report.pace import busy_text, ends_in_s, seconds_by_gpu
+from kernelwright.report.pace import busy_text, ends_in_s
 from kernelwright.report.trials import NO_CANDIDATE
 from kernelwright.report.view import share_of_bound
 from kernelwright.run import StopReason
 from kernelwright.run.spending import spent
-from kernelwright.search.convergence import best_trial, seed_trial
 from kernelwright.text.escape import legible
 from kernelwright.text.units import count_text, duration_text, share_text, time_text, times_text
 
 
 class Progress:
-    """Progress after the events so far. Thread-safe: one thread calls `take`, another `rows`."""
+    """Progress of the run with this state, which another part keeps up to date. Thread-safe."""
 
-    def __init__(self, info: RunInfo, earlier: Iterable[Event] = ()) -> None:
-        """earlier: events of the run so far."""
-        self._info = info
-        self._lock = threading.Lock()
-        self._state = RunState()
-        for event in earlier:
-            self._state.take(event)
-
-    def take(self, event: Event) -> str | None:
-        """Add the event; gives its line for a log, None where it has none."""
-        with self._lock:
-            self._state.take(event)
-            return self._line(event)
+    def __init__(self, info: RunInfo, state: RunState) -> None:
+        self._info, self._state = info, state
 
     def rows(self, now: datetime) -> list[tuple[str, str]]:
         """Label and text of each row of a display. now: with a time zone, in which an end is given."""
-        with self._lock:
+        with self._state.lock:
             settings = self._info.settings
             search = f"{self._info.problem.name}, {settings.strategy} with {settings.proposer}"
             elapsed_s = self._elapsed_s(now)
@@ -89,7 +74,8 @@ class Progress:
         running_s = 0.0 if self._began is None else max((now - self._began).total_seconds(), 0.0)
         return self._spent_s + running_s
 
-    def _line(self, event: Event) -> str | None:
+    def line(self, event: Event) -> str | None:
+        """The line for a log of an event that the state has taken; None where it has none."""
         trial, payload = f"trial {event.number}", event.payload
         if isinstance(payload, Request):
             parents = f" of {', '.join(map(str, payload.parents))}" if payload.parents else ""
@@ -101,7 +87,7 @@ class Progress:
         if isinstance(payload, Evaluation):
             if event.kind is EventKind.CONFIRMED:
                 return f"{trial} {SECOND_LOOK[payload.timing_kind].name}: {_outcome(payload)}"
-            best = best_trial(self._state.finished())
+            best = self._state.leader
             leads = best is not None and best.number == event.number
             return f"{trial} evaluation: {_outcome(payload)}" + (f"; leads: {self._best_text()}" if leads else "")
         if isinstance(payload, Profiles):
@@ -121,8 +107,7 @@ class Progress:
         return None
 
     def _best_text(self) -> str:
-        trials = self._state.finished()
-        best, seed = best_trial(trials), seed_trial(trials)
+        best, seed = self._state.leader, self._state.seed
         if best is None or best.evaluation is None or best.score_us is None:
             return "none yet"
         parts = [f"{time_text(best.score_us, best.evaluation.timing_kind)} (trial {best.number})"]
@@ -136,17 +121,17 @@ class Progress:
         return ", ".join(parts)
 
     def _gap_text(self) -> str:
-        best = best_trial(self._state.finished())
+        best = self._state.leader
         share = None
         if best is not None and best.evaluation is not None and best.evaluation.timing_kind == "measured":
             share = share_of_bound(best.evaluation, self._info.problem.cases)
         return "not known" if share is None else f"{times_text(1 / share)} the bound's time"
 
     def _tally_text(self) -> str:
-        ended = Counter(
-            trial.evaluation.status.value if trial.evaluation else NO_CANDIDATE for trial in self._state.finished()
+        ends = self._state.ends.most_common()
+        return (
+            ", ".join(f"{count} {NO_CANDIDATE if end is None else end.value}" for end, count in ends) or "none finished"
         )
-        return ", ".join(f"{count} {status}" for status, count in ended.most_common()) or "none finished"
 
     def _running_text(self) -> str:
         running = []
@@ -163,9 +148,7 @@ class Progress:
         """Candidates' share of the GPU's time so far; "" without a GPU. What is under way is not in it yet."""
         if self._info.environment.device is None or elapsed_s <= 0:
             return ""
-        profiles = self._state.profiled()
-        judged = [(one, profiles.get(number, ())) for number, one in self._state.evaluations.items()]
-        return busy_text(seconds_by_gpu(judged), elapsed_s)
+        return busy_text(self._state.spending.by_gpu_s, elapsed_s)
 
     def _left_text(self, elapsed_s: float) -> str:
         asked = sum(map(self._info.settings.counts, self._state.requests.values()))

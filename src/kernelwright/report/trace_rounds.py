@@ -1,7 +1,6 @@
 """Writes `RUN/trace/` round by round, during the search and at its end.
 
-The content of the files is from `trace`. A round is written when the next one begins, and again only if it changed, so
-the work at the end does not grow with the run.
+The content of the files is from `trace`. A round is written when it is over, and again at the end only if it changed.
 """
 
 from __future__ import annotations
@@ -27,20 +26,20 @@ class TraceRounds:
         self._home = home
         self._written: dict[int, Stamp] = {}
 
-    def write(self, view: RunView, before: int | None = None) -> None:
-        """Write the rounds below `before` that changed since they were written; None: all, the README, and remove
-        whatever else lies in the folder. Raises `RunFolderError`."""
+    def write(self, view: RunView, round: int | None = None) -> None:
+        """Write one round; None: all that changed since they were written, the README, and remove whatever else lies in
+        the folder. view: of one round, its trials and those before it that they name. Raises `RunFolderError`."""
         make_folder(self._home, FOLDER)
         for row in convergence(view.trials):
             stamp = stamp_of(view, row.round)
-            if (before is not None and row.round >= before) or self._written.get(row.round) == stamp:
+            if round not in (None, row.round) or self._written.get(row.round) == stamp:
                 continue
             folder = f"{FOLDER}/{folder_of(row.round)}"
             self._clear(folder)
             for name, text in round_files(view, row).items():
                 write_file(self._home, f"{folder}/{name}", text)
             self._written[row.round] = stamp
-        if before is None:
+        if round is None:
             write_file(self._home, f"{FOLDER}/{README}", readme(view))
             expected = {README, *(folder_of(number) for number in view.by_round)}
             for name in {entry.name for entry in os.scandir(self._home / FOLDER)} - expected:

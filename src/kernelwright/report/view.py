@@ -6,13 +6,14 @@ confirmation: everything else is compared with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import copy
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from kernelwright.journal import Event, Journal, LaneTally, Session, fold
+from kernelwright.journal import Journal, LaneTally, RunState, Session, fold
 from kernelwright.model import Candidate, CaseInfo, Evaluation, Profile, Request, RunInfo, Status, Trial, Usage
 from kernelwright.run import StopReason
 from kernelwright.run.confirm import Confirmed, confirmed_best
@@ -151,26 +152,27 @@ def _not_made(number: int, candidate: Candidate) -> Evaluation:
 
 def read_run(journal: Journal) -> RunView:
     """Read everything in `journal` now; blobs are read on demand, so keep it open meanwhile."""
-    return view_of(journal.folder, journal.info, journal.history(), journal.blob)
+    return view_of(journal.folder, journal.info, fold(journal.history()), journal.blob)
 
 
-def view_of(folder: Path, info: RunInfo, events: list[Event], blob: Callable[[str], str]) -> RunView:
-    """The view that these events leave."""
-    state = fold(events)
-    trials = tuple(state.finished())
-    finished = {trial.number for trial in trials}
+def view_of(
+    folder: Path, info: RunInfo, state: RunState, blob: Callable[[str], str], trials: Iterable[Trial] | None = None
+) -> RunView:
+    """What the state is now. trials: by number, of a view that has no others; None: all that are finished."""
+    seen = tuple(state.finished() if trials is None else trials)
+    numbers = [trial.number for trial in seen]
     return RunView(
         folder=folder,
         info=info,
-        trials=trials,
-        confirmed=state.confirmations,
-        open_requests=tuple(one for number, one in state.requests.items() if number not in finished),
+        trials=seen,
+        confirmed=dict(state.confirmations),
+        open_requests=tuple(state.requests[number] for number in state.open_numbers() if number not in state.done),
         sessions=tuple(state.sessions),
         blob=blob,
-        finished_s=state.finished_s,
-        profiles=state.profiled(),
+        finished_s={number: state.finished_s[number] for number in numbers},
+        profiles={number: state.profiled[number] for number in numbers if number in state.profiled},
         beside=tuple(state.paid_beside()),
-        lanes=state.lanes,
+        lanes=copy.deepcopy(state.lanes),
     )
 
 

@@ -33,7 +33,6 @@ from kernelwright.run.passes import Passes
 from kernelwright.run.profiling import case_beside_seed, lacking, taken
 from kernelwright.run.stopping import Obstacle, StopReason, obstacle
 from kernelwright.run.verdicts import Verdicts
-from kernelwright.search.convergence import seed_trial
 from kernelwright.search.protocol import Strategy
 
 log = logging.getLogger(__name__)
@@ -71,7 +70,7 @@ class Loop:
         self._thinkers = ThreadPoolExecutor(self._most_thinking, thread_name_prefix="propose")
         self._threads = ThreadPoolExecutor(self._settings.in_flight, thread_name_prefix="evaluate")
         self._passes = Passes(journal, state, on_event)
-        self._record = self._passes.record
+        self.record = self._passes.record
         self._ready: deque[int] = deque()
         """Trials whose candidate waits for a free evaluation slot."""
         self._thinking: set[int] = set()
@@ -135,7 +134,7 @@ class Loop:
                 continue
             given = (candidate, "search", self.state.incumbent())
             evaluation = self._threads.submit(self._worker.evaluate, *given).result()
-            self._record(self._journal.append_judged_again(trial.number, evaluation))
+            self.record(self._journal.append_judged_again(trial.number, evaluation))
             self._strategy.tell(self.state.told[trial.number])
 
     def _take(self, done: Set[Future[Any]]) -> None:
@@ -153,13 +152,11 @@ class Loop:
     def confirm(self, number: int, candidate: Candidate) -> Evaluation:
         """A fresh evaluation on every case, journaled unless its compilers were killed. It runs in a thread, so that an
         interrupt is noticed at once."""
-        evaluation = self._threads.submit(
-            confirmation, self._worker, candidate, seed_trial(self.state.trials())
-        ).result()
+        evaluation = self._threads.submit(confirmation, self._worker, candidate, self.state.seed).result()
         if evaluation.killed:
             log.warning("trial %d is not confirmed in this session: %s", number, evaluation.reason)
         else:
-            self._record(self._journal.append_confirmed(number, evaluation))
+            self.record(self._journal.append_confirmed(number, evaluation))
         return evaluation
 
     def profile(self, number: int) -> None:
@@ -168,7 +165,7 @@ class Loop:
         case, candidate = case_beside_seed(number, self.state, self._journal.info.problem), self.state.candidate(number)
         if self._proposer.shows_profiles and case and candidate is not None and number not in self.state.profiles:
             profiles = self._threads.submit(taken, self._worker, candidate, case).result()
-            self._record(self._journal.append_profiled(number, profiles))
+            self.record(self._journal.append_profiled(number, profiles))
 
     def close(self) -> None:
         """Wait for proposals under way, which may be paid for, but not for evaluations, which can be repeated."""
@@ -190,7 +187,7 @@ class Loop:
         self._end_threads()
         for finished, number in self._evaluating.items():
             if finished.done() and not finished.cancelled() and finished.exception() is None:
-                self._record(self._journal.append_evaluated(number, finished.result()))
+                self.record(self._journal.append_evaluated(number, finished.result()))
         wait(list(self._proposing), left_s)
         self._give_up()
 
@@ -204,7 +201,7 @@ class Loop:
                     del self._proposing[future]
                     self._thinking.discard(number)
                     self._abandoned.add(number)
-                    self._record(self._journal.append_abandoned(number, cost))
+                    self.record(self._journal.append_abandoned(number, cost))
 
     # --- the limit of time ----------------------------------------------------------------------------------
 
@@ -239,7 +236,7 @@ class Loop:
                     self._obstacle = Obstacle(StopReason.TRIALS, f"{self._asked} of {self._budget.trials} trials")
                     return
                 self._asked += 1
-            self._record(self._journal.append_asked(request))
+            self.record(self._journal.append_asked(request))
             self._advance(request.number)
 
     def _has_room(self) -> bool:
@@ -251,21 +248,21 @@ class Loop:
 
     def _rest(self) -> None:
         """Sleep until the pause is over. A pause does not count as time of the run."""
-        self._record(self._journal.append_stopped(StopReason.PAUSED.value, self.clock.session_s))
+        self.record(self._journal.append_stopped(StopReason.PAUSED.value, self.clock.session_s))
         self.clock.stop()
         try:
             while is_paused(self._journal.folder):
                 time.sleep(LOOK_S)
         finally:
             self.clock.start()
-            self._record(self._journal.append_started(self._budget))
+            self.record(self._journal.append_started(self._budget))
 
     def _advance(self, number: int) -> None:
         """Begin the next stage of a trial; called once for each stage it reaches."""
         self._advanced_s.setdefault(number, time.monotonic())
         request, proposal = self.state.requests[number], self.state.proposals.get(number)
         if proposal is None and request.candidate is not None:
-            self._record(self._journal.append_proposed(number, self._given(request.candidate)))
+            self.record(self._journal.append_proposed(number, self._given(request.candidate)))
             self._advance(number)
         elif proposal is None:
             if self._profile_parents(request):
@@ -315,7 +312,7 @@ class Loop:
 
     def _profiled(self, number: int, profiles: Profiles) -> None:
         self._looking.discard(number)
-        self._record(self._journal.append_profiled(number, profiles))
+        self.record(self._journal.append_profiled(number, profiles))
         asked = [other for other in self.state.open_numbers() if other not in self.state.proposals]
         for other in asked:
             if other not in self._thinking:
@@ -336,9 +333,9 @@ class Loop:
     def _take_answers(self) -> None:
         """Take recorded answers and lane changes into the state."""
         for change in self._lanes.take():
-            self._record(self._journal.append_lane(change))
+            self.record(self._journal.append_lane(change))
         while not self._answered.empty():
-            self._record(self._answered.get())
+            self.record(self._answered.get())
 
     def _proposed(self, number: int, event: Event | None) -> None:
         self._thinking.discard(number)
@@ -346,7 +343,7 @@ class Loop:
         if event is None:
             self.waiting.add(number)
         else:
-            self._record(event)
+            self.record(event)
             self._advance(number)
 
     def _evaluate(self, number: int, candidate: Candidate) -> None:
@@ -357,10 +354,10 @@ class Loop:
             first = self.state.evaluations[twin]
             reason = f"the same candidate as trial {twin}" + (f": {first.reason}" if first.reason else "")
             repeated = msgspec.structs.replace(first, reason=reason, stages_s={}, lane="")
-            self._record(self._journal.append_evaluated(number, repeated))
+            self.record(self._journal.append_evaluated(number, repeated))
             self._advance(number)
         elif (known := self._known_failure(number, candidate)) is not None:
-            self._record(self._journal.append_evaluated(number, known))
+            self.record(self._journal.append_evaluated(number, known))
             self._advance(number)
         elif candidate in [self.state.candidate(other) for other in self._measuring]:
             return
@@ -382,7 +379,7 @@ class Loop:
         if self._verdicts is not None and judged is not None:
             self._verdicts.keep(judged, evaluation)
         self._measuring.discard(number)
-        self._record(self._journal.append_evaluated(number, evaluation))
+        self.record(self._journal.append_evaluated(number, evaluation))
         candidate = self.state.candidate(number)
         same = [other for other in self.state.open_numbers() if self.state.candidate(other) == candidate]
         for other in same:
@@ -393,9 +390,10 @@ class Loop:
                 self._advance(ready)
 
     def _tell(self, number: int) -> None:
-        self._record(self._journal.append_told(number))
+        self.record(self._journal.append_told(number))
         self._strategy.tell(self.state.told[number])
         self._trials_s.append(time.monotonic() - self._advanced_s[number])
+        self._trials_s[1:] = [max(self._trials_s[1:])] if self._trials_s[1:] else []
         # Their replies may have arrived since.
         again, self.waiting = self.waiting, set()
         for other in sorted(again):
@@ -413,7 +411,7 @@ class Loop:
             put_blob=self._journal.put_blob,
             blob=self._journal.blob,
             lessons=self._lessons,
-            profiles=self.state.profiled(),
+            profiles=dict(self.state.profiled),
             answers=dict(self.state.answers),
             keep_answer=self._keep_answer,
             dearest=self.state.dearest,

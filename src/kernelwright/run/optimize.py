@@ -21,7 +21,6 @@ from kernelwright.run.loop import Loop
 from kernelwright.run.replay import replay
 from kernelwright.run.stopping import StopReason
 from kernelwright.run.verdicts import Verdicts
-from kernelwright.search.convergence import seed_trial
 from kernelwright.search.protocol import Strategy
 from kernelwright.text.escape import legible
 
@@ -56,6 +55,7 @@ def optimize(
     worker: Worker,
     *,
     budget: Budget,
+    state: RunState | None = None,
     on_event: Callable[[Event], None] = lambda event: None,
     on_ended: Callable[[], None] = lambda: None,
     verdicts: Verdicts | None = None,
@@ -64,7 +64,8 @@ def optimize(
     """Search until the strategy ends, the budget is spent, or all open requests wait for a reply; then confirm the best
     trial.
 
-    strategy: fresh, built from the journal's settings. worker: with the journal's problem loaded. on_event: called in
+    strategy: fresh, built from the journal's settings. state: what `replay` made of the journal and this strategy, kept
+    up to date here; None: it is made here. worker: with the journal's problem loaded. on_event: called in
     this thread with each event after it is written; not with those of earlier sessions. verdicts: failures of earlier
     runs, which are not judged again. most_waiting: maximum number of requests that wait for a reply; None: no limit; 0:
     no new request is made. An interrupt ends the session in order.
@@ -74,10 +75,10 @@ def optimize(
     cannot be resumed, `ProviderError` and `WorkerError` where the run cannot continue; it can then be resumed later.
     """
     _check_environment(journal, worker.environment())
-    state = replay(journal.history(), strategy, journal.folder)
+    state = state or replay(journal.history(), strategy, journal.folder)
     spent_s = sum(session.seconds for session in state.sessions)
     loop = Loop(journal, strategy, proposer, worker, budget, on_event, state, spent_s, verdicts, most_waiting)
-    on_event(journal.append_started(budget))
+    loop.record(journal.append_started(budget))
     confirmed = Confirmed()
     try:
         with closed_in_time(loop):
@@ -89,15 +90,15 @@ def optimize(
     except Ended as ended:
         on_ended()
         loop.abandon(ended.left_s - CLOSING_S)
-        on_event(journal.append_stopped(StopReason.INTERRUPTED.value, loop.clock.session_s))
+        loop.record(journal.append_stopped(StopReason.INTERRUPTED.value, loop.clock.session_s))
         raise
     except KeyboardInterrupt:
         reason, detail = StopReason.INTERRUPTED, "everything up to here is in the journal"
     except KernelwrightError as error:
         with contextlib.suppress(RunFolderError):  # if the folder itself failed, `error` says so
-            on_event(journal.append_stopped(legible(f"error: {error}"), loop.clock.session_s))
+            loop.record(journal.append_stopped(legible(f"error: {error}"), loop.clock.session_s))
         raise
-    on_event(journal.append_stopped(reason.value, loop.clock.session_s))
+    loop.record(journal.append_stopped(reason.value, loop.clock.session_s))
     return _outcome(reason, detail, state, confirmed, loop)
 
 
@@ -116,11 +117,10 @@ def closed_in_time(loop: Loop) -> Iterator[None]:
 
 
 def _outcome(reason: StopReason, detail: str, state: RunState, confirmed: Confirmed, loop: Loop) -> Outcome:
-    seed = seed_trial(state.trials())
     return Outcome(
         reason=reason,
         detail=detail,
-        seed=seed.number if seed else None,
+        seed=state.seed.number if state.seed else None,
         best=confirmed.best,
         best_us=confirmed.best_us,
         refused=confirmed.refused,

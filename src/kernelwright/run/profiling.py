@@ -13,7 +13,6 @@ from kernelwright.journal import Profiles, RunState
 from kernelwright.model import Candidate, Operator, ProblemInfo, Request
 from kernelwright.propose.protocol import Proposer
 from kernelwright.propose.reflection import parent_of, surprising
-from kernelwright.search.convergence import seed_trial
 
 
 def lacking(request: Request, state: RunState, proposer: Proposer, problem: ProblemInfo) -> dict[int, str]:
@@ -46,7 +45,7 @@ def case_of(number: int, state: RunState, problem: ProblemInfo) -> str | None:
 
 def case_beside_seed(number: int, state: RunState, problem: ProblemInfo) -> str | None:
     """The case on which the seed was profiled, else the trial's own; None where the trial has no time."""
-    own, seed = case_of(number, state, problem), seed_trial(state.trials())
+    own, seed = case_of(number, state, problem), state.seed
     before = state.profiles.get(seed.number) if seed is not None else None
     return before.profiles[0].case if own and before is not None and before.profiles else own
 

@@ -6,7 +6,7 @@ that the strategy asks for now.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from kernelwright.errors import RunFolderError
@@ -15,7 +15,7 @@ from kernelwright.model import Request
 from kernelwright.search.protocol import Strategy
 
 
-def replay(events: Sequence[Event], strategy: Strategy, folder: Path) -> RunState:
+def replay(events: Iterable[Event], strategy: Strategy, folder: Path) -> RunState:
     """The run's state after these events. `strategy` (fresh) is brought to the same point.
 
     Raises `RunFolderError`, naming the event, where the strategy asks for a different request.

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernelwright.journal import RunState
+from kernelwright.journal.spending import Paid
 from kernelwright.model import BUDGET_LIMITS, Budget
-from kernelwright.run.spending import COSTS, Paid, paid, under_way
+from kernelwright.run.spending import COSTS, under_way
 
 
 class StopReason(enum.StrEnum):
@@ -56,8 +57,8 @@ def obstacle(budget: Budget, state: RunState, elapsed_s: float, trials_s: Sequen
         if most is None or cost is None:
             continue
         found = cost(state)
-        if not _fits(found.used, found.under_way, most - found.beside - found.expected):
-            dearest = max([*found.used, *found.under_way], default=0)
+        if not _fits(found.paid, found.under_way, most - found.beside - found.expected):
+            dearest = max([found.paid.most or 0, *found.under_way])
             total, each = (f"{amount:.{limit.cost_digits}f}" for amount in (found.total, dearest))
             detail = f"{total} of {limit.amount_text(most)} {limit.unit}, up to {each} each"
             return Obstacle(StopReason(limit.name), detail)
@@ -66,14 +67,14 @@ def obstacle(budget: Budget, state: RunState, elapsed_s: float, trials_s: Sequen
 
 def _unpriced(state: RunState) -> str | None:
     """The first model whose tokens have no known price; None where every price is known."""
-    every = [*paid(state), *(Paid("a model", usage) for usage in under_way(state))]
-    return next((one.author for one in every if one.usage.cost_usd is None and one.usage.tokens > 0), None)
+    is_unpriced = any(usage.cost_usd is None and usage.tokens > 0 for usage in under_way(state))
+    return state.spending.unpriced or ("a model" if is_unpriced else None)
 
 
-def _fits(used: Sequence[float], partial: Sequence[float], limit: float) -> bool:
+def _fits(paid: Paid, partial: Sequence[float], limit: float) -> bool:
     """partial: the cost of each request under way so far. While no answer's cost is known, only one request at a time
     fits, and none fits a limit of 0."""
-    most = max([*used, *partial], default=0.0)
-    if not used and not any(partial):
+    most = max([paid.most or 0.0, *partial])
+    if paid.most is None and not any(partial):
         return limit > 0 and not partial
-    return sum(used) + most * len(partial) + most <= limit
+    return paid.total + most * len(partial) + most <= limit

@@ -45,15 +45,17 @@ class Judging:
         self._repairs = repairs
         self._tuning = tuning
         self._selective = selective
-        self._passed: list[Trial] = []
-        """All trials that passed, best first."""
+        self._kernels: list[Trial] = []
+        """The best trial of each compiled kernel, best first."""
+        self._by_kernel: dict[str, Trial] = {}
+        """The same by identity."""
         self._structures: list[Structure] = []
         self._by_source: dict[str, Structure] = {}
         self._by_code: dict[str, Structure] = {}
         self._by_number: dict[int, Structure] = {}
         self._repairs_before: dict[int, int] = {}
         self._best: list[Trial] | None = None
-        """Cached result of `best_first`; None after a new trial has passed."""
+        """Cached result of `best_first` where structures are tuned; None after a new trial has passed."""
 
     def tell(self, trial: Trial) -> Step | None:
         """The follow-up request that this trial leads to; None where there is none."""
@@ -78,9 +80,10 @@ class Judging:
 
     def best_first(self) -> list[Trial]:
         """Kernels that really differ, best first. Where structures are tuned, only the best trial of each structure."""
+        if self._tuning == 0:
+            return self._kernels
         if self._best is None:
-            tuned = self._tuning > 0
-            self._best = distinct(ranked(one.best for one in self._structures) if tuned else self._passed)
+            self._best = distinct(ranked(one.best for one in self._structures))
         return self._best
 
     def can_tune(self, trial: Trial) -> bool:
@@ -121,7 +124,12 @@ class Judging:
 
     def _add(self, trial: Trial, structure: Structure) -> None:
         self._best = None
-        bisect.insort(self._passed, trial, key=rank)
+        known = self._by_kernel.get(identity(trial))
+        if known is None or rank(trial) < rank(known):
+            if known is not None:
+                del self._kernels[bisect.bisect_left(self._kernels, rank(known), key=rank)]
+            self._by_kernel[identity(trial)] = trial
+            bisect.insort(self._kernels, trial, key=rank)
         self._by_number[trial.number] = structure
         self._by_code.setdefault(identity(trial), structure)
         structure.best = ranked([structure.best, trial])[0]
