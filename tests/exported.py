@@ -6,8 +6,11 @@ The rule: the files are those that people export; only the verdict on them is st
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from fakes import BOUND, ENVIRONMENT
 from kernelwright.export.subject import Subject
@@ -103,6 +106,23 @@ def linear(kernel: str = "dotted_names") -> Subject:
         "linear",
         (info(131, 30, 45, False), info(9, 20, 33, True)),
     )
+
+
+def pair(name: str, info: CaseInfo, kernel: str = "starter") -> Subject:
+    """A problem of the gallery with its backward."""
+    folder = GALLERY / f"{name}_backward"
+    small = msgspec.structs.replace(info, case=msgspec.structs.replace(info.case, name="small", small=True))
+    found = subject(folder / "problem.py", folder / f"{kernel}.py", name, (info, small))
+    return replace(found, problem=msgspec.structs.replace(found.problem, gradients=True))
+
+
+def swiglu() -> Subject:
+    x = tensor(7, 300)
+    info = case(
+        "timed", {"tokens": 7, "width": 300}, (x, x, x), (x, x, x), input_names=("gate", "up", "grad_0"),
+        gradients_of=("gate", "up"),
+    )  # fmt: skip
+    return pair("swiglu", info)
 
 
 def write(files: dict[str, str], folder: Path) -> Path:

@@ -8,14 +8,12 @@ another (`forked.py`). What needs a GPU is in tests/gpu.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-from exported import GALLERY, case, names_beside, subject, tensor, win, write
+from exported import case, names_beside, pair, swiglu, tensor, win, write
 from forked import Programs
 from kernelwright.errors import RequestError
 from kernelwright.export.kernelbench import kernelbench_files
@@ -23,27 +21,10 @@ from kernelwright.export.op import op_files
 from kernelwright.export.op_arguments import RESERVED, arguments_of
 from kernelwright.export.pair_arguments import forward_subject, saved_names
 from kernelwright.export.subject import Subject
-from kernelwright.model import CaseInfo, TensorSpec
+from kernelwright.model import TensorSpec
 
 pytest.importorskip("torch", reason="the package needs torch: pip install -e '.[worker]'")
 pytest.importorskip("triton", reason="the kernel needs Triton: pip install -e '.[worker]'")
-
-
-def pair(name: str, info: CaseInfo, kernel: str = "starter") -> Subject:
-    """A problem of the gallery with its backward."""
-    folder = GALLERY / f"{name}_backward"
-    small = msgspec.structs.replace(info, case=msgspec.structs.replace(info.case, name="small", small=True))
-    found = subject(folder / "problem.py", folder / f"{kernel}.py", name, (info, small))
-    return replace(found, problem=msgspec.structs.replace(found.problem, gradients=True))
-
-
-def swiglu() -> Subject:
-    x = tensor(7, 300)
-    info = case(
-        "timed", {"tokens": 7, "width": 300}, (x, x, x), (x, x, x), input_names=("gate", "up", "grad_0"),
-        gradients_of=("gate", "up"),
-    )  # fmt: skip
-    return pair("swiglu", info)
 
 
 def add_rms_norm() -> Subject:

@@ -377,3 +377,11 @@ def test_a_folder_that_cannot_be_made_is_refused_with_what_to_do(tmp_path: Path)
     (tmp_path / "file").write_text("")
     with pytest.raises(RunFolderError, match=r"cannot be made: File exists .*--out"):
         Journal.create(tmp_path / "file", run_info())
+
+
+@pytest.mark.parametrize("name", ['a"b', "a'b", "a\\b", "a\nb", "a\x1bb"], ids=ascii)
+def test_a_run_whose_name_is_not_fit_for_code_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match="a run cannot be called") as error:
+        Journal.create(tmp_path / name, run_info())
+    assert str(error.value).isprintable()
+    assert not (tmp_path / name).exists()

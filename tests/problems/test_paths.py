@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from kernelwright.errors import ProblemError
-from kernelwright.problems import find_problem
+from kernelwright.problems import find_problem, problems_in
+from kernelwright.problems.gallery import gallery_problems
 
 GALLERY = Path(__file__).parents[2] / "gallery"
 
@@ -116,3 +117,17 @@ def test_an_empty_name_is_a_miss(tmp_path: Path) -> None:
     _write(tmp_path / "gallery" / "problem.py")
     with pytest.raises(ProblemError, match="no problem at ''"):
         find_problem("")
+
+
+@pytest.mark.parametrize(
+    "name", ['a"b', "a'b", "a`b", "a\\b", "a\nb", "a\tb", "a\x1bb", "a\u202eb", "a\udcffb"], ids=ascii
+)
+def test_a_name_that_is_not_fit_for_code_is_refused(name: str, tmp_path: Path) -> None:
+    for file in (tmp_path / f"{name}.py", tmp_path / "problems" / name / "problem.py"):
+        _write(file)
+        with pytest.raises(ProblemError, match="a problem cannot be called") as error:
+            find_problem(str(file))
+        assert str(error.value).isprintable()
+    assert name not in gallery_problems(tmp_path)
+    with pytest.raises(ProblemError, match="a problem cannot be called"):
+        problems_in("problems")

@@ -86,8 +86,8 @@ license: unknown
 
 # {subject.package.replace("_", "-")}
 
-A Triton kernel for {subject.problem.name}, used where it was measured to be faster than PyTorch; PyTorch runs
-everywhere else. Made by kernelwright {subject.environment.kernelwright}.
+A Triton kernel for {subject.title}, used where it was measured to be faster than PyTorch; PyTorch runs
+everywhere else. Made by {subject.maker}.
 {mode}{unmeasured}
 Before publishing: put the kernel's licence here and into `{VARIANT}/metadata.json`, whose `version` is
 {VERSION} (not yet recommended for production).

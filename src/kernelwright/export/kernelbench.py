@@ -15,6 +15,7 @@ from kernelwright.export.op_arguments import arguments_of
 from kernelwright.export.subject import Subject
 from kernelwright.report.evaluation import constant_texts, library_text
 from kernelwright.source import parse as syntax
+from kernelwright.text.escape import comment
 
 LEFT_OUT = ("get_inputs", "get_init_inputs", "work", "backward", "CASES", "MUTATES")
 """Names of a problem's file that the Model does not need."""
@@ -27,10 +28,9 @@ def kernelbench_files(subject: Subject) -> dict[str, str]:
             f"{subject.problem.name} states GRADIENTS, and KernelBench's scripts call a forward only",
             "export it as op, the package that has both",
         )
-    header = f"# {subject.problem.name}: candidate {subject.candidate.id}, made by kernelwright"
-    header += f" {subject.environment.kernelwright}\n"
+    made = f"candidate {subject.candidate.id}, made by kernelwright {subject.environment.kernelwright}"
     remarks = [library_text(subject.evaluation), *constant_texts(subject.evaluation.constant)]
-    header += "".join(f"# {remark}\n" for remark in remarks)
+    header = "".join(map(comment, (f"{subject.problem.name}: {made}", *remarks)))
     source = f"{header}\n{subject.source.rstrip()}\n"
     if form_of(subject.source) == "kernel_function":
         source += wrapper(subject)

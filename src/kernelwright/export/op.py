@@ -24,6 +24,7 @@ from kernelwright.export.wins import wins_document
 from kernelwright.model import CaseInfo
 from kernelwright.report.evaluation import constant_texts, library_text, serves_texts, unqualified_text
 from kernelwright.source import parse as syntax
+from kernelwright.text.escape import in_code
 
 
 def op_files(subject: Subject) -> dict[str, str]:
@@ -113,10 +114,10 @@ def init_text(subject: Subject, arguments: Arguments) -> str:
     functions = {subject.name: init, f"{subject.name}_in_graphs": [*init, "graphs=True"]} if function else {}
     exported = ["Module", "explain", "patch", "unpatch", *functions]
     made = "".join(f"{name} = Module({', '.join(given)}).forward\n\n" for name, given in functions.items())
-    return f'''"""A kernel for {subject.problem.name}, used where it was measured to be faster.
+    return f'''"""A kernel for {subject.title}, used where it was measured to be faster.
 
-Made by kernelwright {subject.environment.kernelwright}. README.md says how to use it, provenance.json its origin.
-{sentence(library_text(subject.evaluation))}
+Made by {subject.maker}. README.md says how to use it, provenance.json its origin.
+{in_code(sentence(library_text(subject.evaluation)))}
 """
 
 from __future__ import annotations
@@ -165,7 +166,7 @@ build-backend = "hatchling.build"
 [project]
 name = "{subject.package.replace("_", "-")}"
 version = "0.1.0"
-description = "A kernel for {subject.problem.name}, used where it is faster than PyTorch."
+description = "A kernel for {subject.title}, used where it is faster than PyTorch."
 readme = "README.md"
 requires-python = ">=3.10"
 # Triton comes with torch on Linux and is imported when the kernel is first used.
@@ -244,7 +245,7 @@ def readme_text(subject: Subject, arguments: Arguments, pair: Pair | None = None
         gradients = BOTH.format(differentiated=", ".join(name for name, has_one in known if has_one))
     return f"""# {package}
 
-A Triton kernel for {subject.problem.name} by kernelwright {subject.environment.kernelwright}, verified {verified}.
+A Triton kernel for {subject.title} by {subject.maker}, verified {verified}.
 {remarks_text(subject, arguments)}
 ```python
 {used}```

@@ -119,7 +119,7 @@ def arguments_text(subject: Subject, arguments: Arguments, constants: str = "PAI
     result = "Tensor[]" if runs else "Tensor" if single else "Tensor[]" if arguments.fresh else "()"
     literal = "\nfrom ast import literal_eval\n" if arguments.has_init else ""
     literal += "\nfrom torch.autograd.graph import increment_version\n" if arguments.mutates else ""
-    return f'''"""What {subject.problem.name}'s forward takes, and how the candidate is called. Generated."""
+    return f'''"""What {subject.title}'s forward takes, and how the candidate is called. Generated."""
 
 from __future__ import annotations
 {literal}

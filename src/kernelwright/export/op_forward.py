@@ -24,7 +24,7 @@ def forward_text(subject: Subject, arguments: Arguments) -> str:
     found_in = "found_in, " if arguments.parameters and not mutates else ""
     imported = f"apart, calm, {found_in}usable" if mutates else f"calm, {found_in}static, usable, wins_compiled"
     given = ", ".join(arguments.names)
-    return f'''"""The forward of {subject.problem.name}, which chooses: the kernel or PyTorch. Generated.
+    return f'''"""The forward of {subject.title}, which chooses: the kernel or PyTorch. Generated.
 
 A call that goes to PyTorch pays for one comparison where it is small, else for one lookup. The rule: whatever is not
 what was measured, goes to PyTorch.

@@ -27,7 +27,7 @@ def pair_forward_text(subject: Subject, arguments: Arguments) -> str:
     are_tensors = " and ".join(f"isinstance({name}, Tensor) and static({name})" for name in tensors)
     fitting = " and ".join(f"fits({name})" for name in tensors)
     found_in = "found_in, " if arguments.parameters else ""
-    return f'''"""The forward of {subject.problem.name}, which chooses: the kernels or PyTorch. Generated.
+    return f'''"""The forward of {subject.title}, which chooses: the kernels or PyTorch. Generated.
 
 A call that wants no gradient takes the forward's kernel where that wins. One that wants a gradient of every tensor for
 which the backward's kernel has one takes both where both together win. Whatever is not what was measured goes to

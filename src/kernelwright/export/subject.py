@@ -13,6 +13,7 @@ from kernelwright.export.names import identifier
 from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, ProblemInfo
 from kernelwright.report.view import RunView
 from kernelwright.source import autotune_choices, render
+from kernelwright.text.escape import in_code
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,15 @@ class Subject:
     def name(self) -> str:
         """The problem's name as a Python identifier."""
         return identifier(self.problem.name)
+
+    @property
+    def title(self) -> str:
+        """The problem's name as a part of a text of the export."""
+        return in_code(self.problem.name)
+
+    @property
+    def maker(self) -> str:
+        return f"kernelwright {in_code(self.environment.kernelwright)}"
 
     @property
     def source(self) -> str:

@@ -11,7 +11,7 @@ from kernelwright.importers.seed import Seed
 from kernelwright.model import Environment, Evaluation, LibraryMode, Record, Scalar
 from kernelwright.report.evaluation import mode_text
 from kernelwright.source import render
-from kernelwright.text.escape import legible
+from kernelwright.text.escape import comment
 from kernelwright.text.table import table
 from kernelwright.text.units import time_text
 
@@ -88,5 +88,4 @@ def shown(value: Scalar) -> str:
 def source_text(seed: Seed) -> str:
     """The seed as a starter file: its source with the config written in, below a comment with its origin."""
     source = render(seed.candidate.source, seed.candidate.config)
-    origin = " ".join(legible(f"{seed.name} of {seed.origin}").split())
-    return f"# imported: {origin}\n\n{source.rstrip()}\n"
+    return f"{comment(f'imported: {seed.name} of {seed.origin}')}\n{source.rstrip()}\n"

@@ -17,6 +17,7 @@ from kernelwright.model import Candidate, Evaluation, RunInfo
 from kernelwright.problems import problem_in_run
 from kernelwright.propose.inductor import AUTHOR
 from kernelwright.report.view import RunView
+from kernelwright.text.escape import comment
 from kernelwright.text.units import time_text
 
 FILE = "in_mode_any.py"
@@ -47,11 +48,8 @@ def judge_in_mode_any(view: RunView, worker: Worker, notify: Notify) -> None:
     except (RequestError, WorkerError) as error:
         notify(f"for reference, in mode any: not judged: {error}")
         return
-    write_file(
-        view.folder,
-        FILE,
-        f"# {info.problem.name}, for reference, in mode any: {said}\n# {_command(info, file)}\n\n{source}",
-    )
+    header = comment(f"{info.problem.name}, for reference, in mode any: {said}") + comment(_command(info, file))
+    write_file(view.folder, FILE, f"{header}\n{source}")
     notify(f"for reference, in mode any: {said}; {file}")
 
 

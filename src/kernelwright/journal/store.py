@@ -35,6 +35,7 @@ from kernelwright.journal.events import (
 )
 from kernelwright.journal.fold import Session, fold
 from kernelwright.model import Answered, Budget, Evaluation, LaneChange, Proposal, Request, RunInfo, Trial, Usage
+from kernelwright.text.escape import in_code, is_fit
 
 _PAYLOADS: dict[EventKind, Any] = {
     EventKind.STARTED: SessionStart,
@@ -83,6 +84,9 @@ class Journal:
         is created, while no other process can write to the folder."""
         if info.schema_version != database.SCHEMA_VERSION:
             raise ValueError(f"schema_version {info.schema_version}; this journal writes {database.SCHEMA_VERSION}")
+        if not is_fit(folder.name):
+            hint = "name another folder: no quotes, backslashes and control characters"
+            raise RunFolderError(f"a run cannot be called {in_code(folder.name)}", hint)
         path = folder / database.NAME
         if path.exists():
             raise RunFolderError(f"{folder} already holds a run", "resume it, or name another folder")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kernelwright.text.escape import is_fit
+
 PROBLEM_FILE = "problem.py"
 GALLERY = "gallery"
 WRITTEN = "problems"
@@ -26,8 +28,9 @@ def galleries(home: Path) -> list[Path]:
 
 
 def gallery_problems(home: Path) -> dict[str, Path]:
-    """The problem files of all galleries by name, sorted; problems in `home` take precedence."""
+    """The problem files of all galleries by name, sorted; problems in `home` take precedence. A name that `paths` would
+    refuse is left out."""
     found: dict[str, Path] = {}
     for folder in reversed(galleries(home)):
-        found |= {file.parent.name: file for file in folder.glob(f"*/{PROBLEM_FILE}")}
+        found |= {file.parent.name: file for file in folder.glob(f"*/{PROBLEM_FILE}") if is_fit(file.parent.name)}
     return dict(sorted(found.items()))

@@ -13,6 +13,7 @@ from pathlib import Path
 from kernelwright.errors import ProblemError
 from kernelwright.problems.gallery import GALLERY, PROBLEM_FILE, gallery_problems
 from kernelwright.problems.sets import FORMATS, problem_file
+from kernelwright.text.escape import in_code, is_fit
 from kernelwright.text.similar import did_you_mean
 
 STARTER_FILE = "starter.py"
@@ -43,8 +44,13 @@ class ProblemPath:
 
 
 def problem_at(file: Path) -> ProblemPath:
-    """The problem with the existing file `file`."""
+    """The problem with the existing file `file`. Raises `ProblemError` for a name that is not fit for code."""
     file = file.resolve()
+    name = file.parent.name if file.name == PROBLEM_FILE else file.stem
+    if not is_fit(name):
+        raise ProblemError(
+            f"a problem cannot be called {in_code(name)}", "rename it: no quotes, backslashes and control characters"
+        )
     sidecar = file.with_suffix(".cases.json")
     owns_folder = file.name == PROBLEM_FILE
 
@@ -53,7 +59,7 @@ def problem_at(file: Path) -> ProblemPath:
         return found if owns_folder and found.is_file() else None
 
     return ProblemPath(
-        name=file.parent.name if owns_folder else file.stem,
+        name=name,
         file=file,
         starter=beside(STARTER_FILE),
         best=beside(BEST_FILE),

@@ -6,11 +6,15 @@ sequences, so that none controls a terminal or is invisible to a reader. HTML an
 
 from __future__ import annotations
 
+import json
 import re
 
 ACTS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
 """Control characters except tab and newline, Unicode characters without width or that change the direction of writing,
 and lone surrogates."""
+
+UNFIT = re.compile(f"[\t\n\"'`\\\\]|{ACTS.pattern}")
+"""What the name of a problem or a run may not have: quotes, backslashes, and what is not visible."""
 
 NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 
@@ -23,6 +27,21 @@ def encodable(text: str) -> str:
 def legible(text: str) -> str:
     """`text` with the characters of `ACTS` as Python escapes: an escape character becomes the four characters \\x1b."""
     return ACTS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def is_fit(name: str) -> bool:
+    """Whether a problem or a run may have this name."""
+    return UNFIT.search(name) is None
+
+
+def in_code(text: str) -> str:
+    """`text` as a part of a docstring or string of Python, or of a string of TOML."""
+    return legible(json.dumps(text, ensure_ascii=False)[1:-1])
+
+
+def comment(text: str) -> str:
+    """`text` as one line of comment."""
+    return f"# {legible(' '.join(text.split()))}\n"
 
 
 def legible_json(document: str) -> str:
