@@ -39,11 +39,13 @@ class Seen:
 
 
 class LlmServer:
-    """url: what to give as base_url. seen: the requests so far, in order of arrival."""
+    """url: what to give as base_url. seen: the prompts so far, in order of arrival. described: the answer to each GET,
+    which asks about a model."""
 
     def __init__(self, script: list[Scripted]) -> None:
         self.seen: list[Seen] = []
         self._script = list(script)
+        self.described = Scripted(501, b"not implemented")
         self._lock = threading.Lock()
         self.closing = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -93,6 +95,14 @@ class LlmServer:
                         self.wfile.write(piece)
                 except (ConnectionError, BrokenPipeError):
                     self.close_connection = True
+
+            def do_GET(self) -> None:
+                answer = outer.described
+                body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+                self.send_response(answer.status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
 
             def log_message(self, format: str, *args: Any) -> None:
                 """Nothing: the default prints."""

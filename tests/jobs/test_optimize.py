@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,13 @@ from command_line import PROBLEM
 from fakes import ENVIRONMENT, FakeWorker
 from fakes import PROBLEM as INFO
 from generated import of_rows
-from kernelwright.errors import MachineError, ProblemError, RequestError, WorkerLost
+from kernelwright.errors import ConfigError, MachineError, ProblemError, ProviderError, RequestError, WorkerLost
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.in_mode_any import said_of
 from kernelwright.jobs.optimize import optimize, resume
 from kernelwright.jobs.settings import read_settings
-from kernelwright.journal import Event, EventKind, Journal
+from kernelwright.jobs.worker import StartWorker
+from kernelwright.journal import Event, EventKind, Journal, RunState
 from kernelwright.model import (
     Budget,
     Evaluation,
@@ -32,6 +34,7 @@ from kernelwright.model import (
     Status,
 )
 from kernelwright.run import StopReason
+from llm_server import LlmServer, Scripted, llm_server
 from samples import SOURCE
 from started import starting
 
@@ -108,9 +111,9 @@ def test_a_display_that_the_caller_brings_replaces_the_lines() -> None:
     kinds: list[EventKind] = []
 
     @contextmanager
-    def display(info: RunInfo, earlier: Sequence[Event]) -> Iterator[Callable[[Event], None]]:
+    def display(info: RunInfo, state: RunState) -> Iterator[Callable[[Event], None]]:
         assert info.problem.name == "double"
-        assert list(earlier) == []
+        assert state.requests == {}
         yield lambda event: kinds.append(event.kind)
 
     lines: list[str] = []
@@ -254,3 +257,36 @@ def test_what_is_estimated_leaves_library_calls_out_and_is_no_reference() -> Non
 
 def test_there_is_nothing_beside_a_kernel_without_templates() -> None:
     assert beside(of_rows())[1] == []
+
+
+# --- a model that cannot be asked ---------------------------------------------------------------------------
+
+
+def with_model(start_worker: StartWorker, server: LlmServer, **options: Any) -> None:
+    optimize(
+        "double", start_worker=start_worker, notify=silent, proposer="openai", model="m",
+        base_url=server.url, **options,
+    )  # fmt: skip
+
+
+def never(target: str | None) -> AbstractContextManager[Worker]:
+    raise AssertionError("a worker was started")
+
+
+def test_a_search_whose_model_cannot_be_asked_is_refused_before_a_worker_is_started() -> None:
+    with llm_server() as server:
+        server.described = Scripted(404, {"error": {"message": "model 'm' not found"}})
+        with pytest.raises(ProviderError, match=r"m cannot be asked: .* answered with status 404"):
+            with_model(never, server)
+        assert not Path("runs").exists()
+        server.described = Scripted(501, b"")
+        with pytest.raises(ConfigError, match="the price of m is not known, so --usd cannot be enforced"):
+            with_model(never, server, usd=5.0)
+
+
+def test_a_limit_in_usd_is_refused_also_where_a_run_without_a_price_is_resumed() -> None:
+    with llm_server(Scripted(400, {}), Scripted(400, {})) as server:
+        with pytest.raises(ProviderError, match="status 400"):
+            with_model(starting(FakeWorker()), server, out="run", option={"tuning": 0})
+        with pytest.raises(ConfigError, match="the price of m is not known"):
+            resume("run", Budget(usd=1.0), start_worker=never, notify=silent, ask=lambda question: True)

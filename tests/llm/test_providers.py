@@ -181,3 +181,45 @@ def test_a_price_for_short_prompts_does_not_price_long_ones() -> None:
     price = Price(1.0, 2.0, up_to=1000)
     assert price.cost_usd(1000, 1000) == pytest.approx(0.003)
     assert price.cost_usd(1001, 1000) is None
+
+
+# --- whether a model can be asked ---------------------------------------------------------------------------
+
+LISTED = Scripted(body={"id": "m-1"})
+NO_SUCH_MODEL = Scripted(404, {"error": {"message": "The model `m-1` does not exist", "code": "model_not_found"}})
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (LISTED, ""),
+        (NO_SUCH_MODEL, 'answered with status 404: \'{"error": {"message": "The model `m-1` does not exist'),
+        (Scripted(401, {"error": "invalid key secret-key"}), 'answered with status 401: \'{"error": "invalid key …'),
+        (Scripted(401, {"error": "Missing scopes: api.model.read"}), ""),
+        (Scripted(403, {"error": "this key may not list models"}), ""),
+        (Scripted(404, b"Cannot GET /v1/models/m-1"), ""),
+        (Scripted(404, {"detail": "Not Found"}), ""),
+        (Scripted(501, b"not implemented"), ""),
+        (Scripted(503, {}), ""),
+        (Scripted(200, b"no JSON"), ""),
+    ],
+)
+def test_a_model_that_a_server_does_not_know_or_a_key_that_it_refuses_is_told_from_a_server_that_lists_none(
+    answer: Scripted, why: str
+) -> None:
+    with llm_server() as server:
+        server.described = answer
+        for provider in (
+            OpenAI(CLIENT, "m-1", server.url + "/v1/", key="secret-key"),
+            Anthropic(CLIENT, "m-1", "secret-key", server.url),
+        ):
+            found = provider.refusal()
+            assert (why in found) if why else (found == "")
+            assert "secret-key" not in found
+        assert server.seen == [], "no prompt was sent"
+
+
+def test_a_server_that_is_not_there_cannot_be_asked() -> None:
+    with llm_server() as server:
+        url = server.url
+    assert "cannot be reached" in OpenAI(CLIENT, "m", url).refusal()

@@ -27,7 +27,7 @@ from kernelwright.journal import NAME, SCHEMA_VERSION, Journal
 from kernelwright.model import Budget, Candidate, KnownKernel, ProblemInfo, RunInfo, RunSettings
 from kernelwright.problems import ProblemPath, copy_problem, problem_in_run
 from kernelwright.problems.alike import described
-from kernelwright.propose import build_proposer
+from kernelwright.propose import build_proposer, require_askable
 from kernelwright.report.tried import newer_text
 from kernelwright.run import resume as end_pause
 from kernelwright.search import build_strategy
@@ -97,8 +97,10 @@ def begin(run: NewRun, *, notify: Notify) -> Iterator[OpenRun]:
     """Start a worker, load the problem, and begin the run in its folder, which gets a copy of the problem.
 
     Raises `ProblemError` for a problem that does not qualify, `MachineError` where torch or Triton is missing, and what
-    `require_generated` raises where the first kernel is to be what torch.compile generates.
+    `require_generated` raises where the first kernel is to be what torch.compile generates. First of all a model is
+    asked for (`require_askable`).
     """
+    require_askable(run.settings.proposer, run.settings.proposer_options, run.settings.budget.usd)
     with run.start_worker(run.target) as worker:
         say_newer(worker, notify)
         problem = load(worker, run)
@@ -191,6 +193,7 @@ def reopen(
         agree_to(info.settings, folder, agreed, ask=ask, notify=notify)
         build_proposer(info.settings.proposer, info.settings.proposer_options).close()
         budget = latest_budget(journal, limits)
+        require_askable(info.settings.proposer, info.settings.proposer_options, budget.usd)
         end_pause(folder)
         file = problem_in_run(folder).file
         if target is None and info.environment.device is None:

@@ -74,5 +74,9 @@ class Anthropic:
         usage, doubt = usage_of(counts, self._price, time.monotonic() - start_s, answer.attempts)
         return received(text, finish, usage, doubt)
 
+    def refusal(self) -> str:
+        model = self._fixed["model"]
+        return self._client.refusal(self._url.replace("/messages", f"/models/{model}"), self._headers, model)
+
     def close(self) -> None:
         self._client.close()

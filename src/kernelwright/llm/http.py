@@ -1,5 +1,5 @@
 """JSON over HTTP: POST one document and get one back, with a total deadline, limited retries and no secrets in
-messages.
+messages; and GET, to find out whether a model can be asked.
 
 It knows no provider. A temporary failure (429, 5xx, a timeout, a lost connection) is retried until the attempts or the
 deadline run out. Every other failure is reported at once.
@@ -70,6 +70,8 @@ class Fault:
     passing: bool
     wait_s: float | None = None
     kind: type[ProviderError] = ProviderError
+    status: int | None = None
+    """None where no answer came."""
 
 
 class JsonClient:
@@ -112,6 +114,18 @@ class JsonClient:
             self._sleep(wait_s)
         raise AssertionError("attempts is at least 1")
 
+    def refusal(self, url: str, headers: Mapping[str, str], model: str) -> str:
+        """Why `model`, which a server describes at `url`, cannot be asked: the server is not reached, refuses the key,
+        or says that it has no such model. "" where it can, and where the server describes no models. One attempt."""
+        secrets = secrets_in(headers)
+        found = self._attempt(url, headers, None, time.monotonic() + self._patience.connect_s, secrets)
+        if not isinstance(found, Fault):
+            return ""
+        is_unknown = found.status == 404 and model in found.what.replace(f"/{model}", "")  # not a repeated address
+        has_no_key = found.status == 401 and "scope" not in found.what  # of a key that may ask, but not list models
+        refuses = found.status is None or is_unknown or has_no_key
+        return f"{without_query(url)} {without_secrets(found.what, secrets)}" if refuses else ""
+
     def close(self) -> None:
         """Cancel requests under way; they and all later requests fail at once."""
         self._closed.set()
@@ -122,7 +136,9 @@ class JsonClient:
         for pool in list(self._pools.values()):
             pool.clear()
 
-    def _attempt(self, url: str, headers: Mapping[str, str], payload: bytes, end_s: float, secrets: list[str]) -> Any:
+    def _attempt(
+        self, url: str, headers: Mapping[str, str], payload: bytes | None, end_s: float, secrets: list[str]
+    ) -> Any:
         """The decoded body, or the `Fault`."""
         if not is_address(url):
             return Fault("is no http or https address", passing=False)
@@ -146,12 +162,12 @@ class JsonClient:
                 self._under_way.discard(exchange)
 
     def _exchanged(
-        self, url: str, headers: Mapping[str, str], payload: bytes, left_s: float, secrets: list[str]
+        self, url: str, headers: Mapping[str, str], payload: bytes | None, left_s: float, secrets: list[str]
     ) -> Any:
-        """One attempt, in the exchange's thread."""
+        """One attempt, in the exchange's thread. payload: None for a GET."""
         try:
             response = self._pool(url).request(
-                "POST",
+                "GET" if payload is None else "POST",
                 url,
                 body=payload,
                 headers=headers,
@@ -223,14 +239,14 @@ def read_answer(status: int, headers: Mapping[str, str], body: bytes, secrets: l
         try:
             return decoded(body, secrets)
         except ValueError:
-            return Fault(f"answered with status 200 and no JSON: {shown!r}", passing=False, kind=MalformedAnswer)
+            return Fault(f"answered with status 200 and no JSON: {shown!r}", False, kind=MalformedAnswer, status=200)
         except RecursionError:
-            return Fault(
-                "answered with status 200 and JSON that is nested too deeply", passing=False, kind=MalformedAnswer
-            )
+            what = "answered with status 200 and JSON that is nested too deeply"
+            return Fault(what, False, kind=MalformedAnswer, status=200)
     quota = b"insufficient_quota" in body  # OpenAI's 429 for an empty account: waiting does not fill it
     passing = (status in (408, 429) or status >= 500) and not quota
-    return Fault(f"answered with status {status}: {shown!r}", passing, retry_after_s(headers.get("Retry-After")))
+    wait_s = retry_after_s(headers.get("Retry-After"))
+    return Fault(f"answered with status {status}: {shown!r}", passing, wait_s, status=status)
 
 
 def decoded(body: bytes, secrets: list[str]) -> Any:

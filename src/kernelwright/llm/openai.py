@@ -73,5 +73,9 @@ class OpenAI:
         usage, doubt = usage_of(counts, self._price, time.monotonic() - start_s, answer.attempts)
         return received(text, finish, usage, doubt)
 
+    def refusal(self) -> str:
+        model = self._fixed["model"]
+        return self._client.refusal(self._url.replace("/chat/completions", f"/models/{model}"), self._headers, model)
+
     def close(self) -> None:
         self._client.close()

@@ -63,6 +63,10 @@ class HttpProvider(Provider, Protocol):
         """The request that `complete` sends."""
         ...
 
+    def refusal(self) -> str:
+        """Why the model cannot be asked, found out at no cost; "" where it can be, as far as that is known."""
+        ...
+
 
 class NothingSent(ProviderError):
     """Raised instead of sending `request`."""

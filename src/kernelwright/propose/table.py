@@ -6,13 +6,14 @@ before a run begins.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from kernelwright.errors import ConfigError
+from kernelwright.errors import ConfigError, ProviderError
 from kernelwright.model import Record, Scalar
 from kernelwright.options import read_options
 from kernelwright.propose.builtin import Builtin
@@ -104,6 +105,27 @@ def shown_proposer(name: str, options: Options, variables: Variables) -> Shown |
     answers = 1 + chosen.plan + chosen.reflect + (chosen.edits == "diff")
     most = chosen.max_tokens or (DEFAULT_MAX_TOKENS if name == "anthropic" else None)
     return Shown(writer, answers, most, price(name, chosen))
+
+
+def require_askable(name: str, options: Options, usd: float | None, variables: Variables = os.environ) -> None:
+    """Ask the provider whether the model of a search can be asked, before the search begins. usd: the search's limit.
+
+    Raises `ConfigError` for a limit in USD without a price, `ProviderError` for a model that cannot be asked.
+    """
+    entry = PROPOSERS[name]
+    if entry.provider is None:
+        return
+    chosen = read_options(f"proposer {name}", options, entry.options)
+    if usd is not None and price(name, chosen) is None:
+        raise ConfigError(
+            f"the price of {chosen.model} is not known, so --usd cannot be enforced",
+            "give --proposer-option input_usd_per_mtok=… and output_usd_per_mtok=…, or limit the search by --tokens",
+        )
+    with contextlib.closing(entry.provider(chosen, variables)) as provider:
+        if why := provider.refusal():
+            raise ProviderError(
+                f"{chosen.model} cannot be asked: {why}", "check the model's name, the key and --base-url"
+            )
 
 
 def build_advisor(name: str, options: Options, variables: Variables = os.environ) -> tuple[Advisor, str]:
