@@ -81,7 +81,11 @@ def tried(python: str, wanted: Steps, folder: Path) -> Iterator[tuple[str, int, 
 def telling(printed: str) -> str:
     """The lines of an output that name an error, a failed test, a verdict or a best kernel, else the last one."""
     lines = [line.strip() for line in printed.splitlines() if line.strip()]
-    told = [one for one in lines if re.match(r"error:|FAILED |ERROR |best: |\d+ (passed|failed)|\S+ +wrong", one)]
+    told = [
+        one
+        for one in lines
+        if re.match(r"error:|FAILED |ERROR |best: |verified on |\d+ (passed|failed)|\S+ +wrong", one)
+    ]
     return "\n    ".join(told or lines[-1:])
 
 

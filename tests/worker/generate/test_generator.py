@@ -9,6 +9,7 @@ import pytest
 
 from evaluated import StartedWorker
 from generated import exact
+from kernelwright.errors import ProblemError
 from kernelwright.inductor import LeaveIt, NotConverted, candidate_text, candidate_texts
 from kernelwright.model import Candidate, Capture, Generated, Status, TensorSpec
 from kernelwright.worker.generate.generator import may_have_templates
@@ -344,8 +345,70 @@ def test_methods_for_which_torch_selects_the_device_need_none(
 
 
 def test_random_numbers_are_the_reason_where_forward_draws_some(shared_worker: StartedWorker, folder: Path) -> None:
-    found = generated(shared_worker, folder, "random", "nn.functional.dropout(x + self.bias, training=True)")
-    assert found.reason == "forward draws random numbers (bernoulli_): make them an input"
+    with pytest.raises(ProblemError, match=r"forward draws random numbers \(bernoulli_\)"):
+        generated(shared_worker, folder, "random", "nn.functional.dropout(x + self.bias, training=True)")
+
+
+ATTENTION = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        if x.is_cuda:
+            raise ValueError("this layer is for the CPU")
+        return torch.nn.functional.scaled_dot_product_attention(x, x, x)
+
+def get_inputs(rows=1024):
+    return [torch.randn(2, 4, rows, 64)]
+
+def get_init_inputs():
+    return []
+
+CASES = [dict(name="large"), dict(name="small", small=True, rows=16)]
+"""
+
+
+def test_an_operator_with_a_seed_that_draws_nothing_is_no_reason(shared_worker: StartedWorker, tmp_path: Path) -> None:
+    (tmp_path / "attention.py").write_text(ATTENTION)
+    shared_worker().load(str(tmp_path / "attention.py"))
+    assert shared_worker().generate().reason == (
+        "Inductor traced forward for a GPU, and line 7 raised ValueError: this layer is for the CPU"
+    )
+
+
+WINDOWS = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self, features, depth):
+        super().__init__()
+        self.rates = [rate.item() for rate in torch.linspace(0, 0.1, depth)]
+        self.register_buffer("order", torch.arange(features).flip(0))
+        self.norm = torch.nn.LayerNorm(features)
+
+    def forward(self, x):
+        for rate in self.rates:
+            x = x * (1 - rate)
+        return self.norm(x)[:, self.order] + torch.arange(x.shape[1], device=x.device)
+
+def get_inputs(rows=4096):
+    return [torch.randn(rows, 64)]
+
+def get_init_inputs():
+    return [64, 4]
+
+CASES = [dict(name="large"), dict(name="small", small=True, rows=3)]
+"""
+
+
+def test_a_constructor_may_read_numbers_that_it_counted_itself(shared_worker: StartedWorker, tmp_path: Path) -> None:
+    """The blocks of a Swin have rates that `linspace` counts."""
+    (tmp_path / "windows.py").write_text(WINDOWS)
+    worker = shared_worker()
+    worker.load(str(tmp_path / "windows.py"))
+    found = worker.evaluate(Candidate(source=candidate_text(worker.generate(), "none")), "verify")
+    assert found.status in (Status.PASSED, Status.NOT_VERIFIED), found.reason
+    assert Status.PASSED in [case.status for case in found.results]
 
 
 NESTED = """

@@ -19,7 +19,6 @@ from torch._inductor.fx_passes import misc_patterns
 from torch._inductor.graph import GraphLowering
 from torch._inductor.ir import Reduction
 from torch._ops import OpOverload
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import tree_leaves
@@ -35,7 +34,7 @@ from kernelwright.worker.generate.without_device import WithoutDevice
 from kernelwright.worker.plan.structure import result_of
 from kernelwright.worker.reference.instance import Instance
 from kernelwright.worker.reference.load import LoadedProblem
-from kernelwright.worker.reference.unmade import casting
+from kernelwright.worker.reference.unmade import casting, faked
 
 SETTINGS: dict[str, Any] = {
     "compile_threads": 1,
@@ -162,9 +161,9 @@ def _replace(holder: Any, name: str, value: Any) -> None:
 
 def capture(problem: LoadedProblem, case: Case, dtype: str | None) -> Capture:
     """Generate the text for one case. Raises `ProblemError`, and any error that Inductor raises."""
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
-    with mode, casting(), torch.no_grad():
+    with faked() as mode:  # whose real values a constructor may read
         instance = problem.instance(case, seed=0, dtype=dtype)
+    with mode, casting(), torch.no_grad():
         held = dict([*instance.module.named_parameters(), *instance.module.named_buffers()])
         inputs = dict(zip(instance.input_names, instance.inputs, strict=True))
         given = {name: value for name, value in {**inputs, **held}.items() if isinstance(value, Tensor)}

@@ -15,7 +15,7 @@ from kernelwright.devices import find_target
 from kernelwright.errors import ProblemError
 from kernelwright.model import Capture, Generated
 from kernelwright.worker.generate.messages import Generate
-from kernelwright.worker.judge.answer import random_operators
+from kernelwright.worker.judge.answer import random_operators, refuse_random
 from kernelwright.worker.plan.library import allow_tf32
 from kernelwright.worker.processes.channel import Channel, Done, Fault
 from kernelwright.worker.reference.derive import Search, load_with_cases
@@ -36,6 +36,9 @@ def generate(job: Generate) -> Generated:
     base = next(case for case in problem.cases if case.timed)
     if problem.gradients or problem.mutates:
         return Generated(reason="problems with GRADIENTS or MUTATES are not supported")
+    small = next((case for case in problem.cases if case.small), None)
+    if small is not None and (random := random_operators(problem.operators(base))):
+        refuse_random(problem.instance(small, seed=0), random)  # an operator may have a seed and draw nothing
     outline = problem.outline(base, job.dtype)
     inputs = tuple((name, None if isinstance(value, torch.Tensor) else repr(value))
                    for name, value in zip(outline.input_names, outline.inputs, strict=True))  # fmt: skip
@@ -51,8 +54,6 @@ def generate(job: Generate) -> Generated:
     allow_tf32(problem.precision == "tf32")
     series = Series(problem, cases, job.dtype)
     captures = series.attempted("captures", series.ordinary())
-    if not captures and (random := random_operators(problem.operators(base))):
-        return Generated(reason=f"forward draws random numbers ({', '.join(random)}): make them an input")
     if not captures:
         return Generated(reason=series.faults["captures"])
     templates: tuple[Capture, ...] = ()

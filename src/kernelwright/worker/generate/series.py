@@ -62,5 +62,12 @@ class Series:
             traceback.print_exc()
             words = words_of(error).partition("\n")[0][:300]
             cure = cure_for(error, words)
-            self.faults[name] = f"Inductor raised {type(error).__name__}: {words}{f' ({cure})' if cure else ''}"
+            who = self._who_raised(error)
+            self.faults[name] = f"{who} raised {type(error).__name__}: {words}{f' ({cure})' if cure else ''}"
             return ()
+
+    def _who_raised(self, error: Exception) -> str:
+        """The line of the problem's file in which an error was raised, else Inductor."""
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if frame.filename == str(self.problem.file)]
+        return f"Inductor traced forward for a GPU, and line {lines[-1]}" if lines else "Inductor"

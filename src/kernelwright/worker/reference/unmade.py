@@ -43,10 +43,10 @@ class TooLargeError(ProblemError):
 
 
 @contextlib.contextmanager
-def faked() -> Iterator[None]:
-    """Inside, every tensor is fake, except small ones computed from plain numbers only."""
+def faked() -> Iterator[FakeTensorMode]:
+    """Inside, every tensor is fake, except small ones computed from plain numbers only. Yields the fake mode."""
     with FakeTensorMode(allow_non_fake_inputs=True) as mode, _CountedForReal(mode), casting():
-        yield
+        yield mode
 
 
 @contextlib.contextmanager
