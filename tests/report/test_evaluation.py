@@ -48,7 +48,7 @@ def test_what_was_not_verified_is_never_called_verified() -> None:
 def test_what_was_not_judged_of_a_candidate_that_passed_is_named() -> None:
     named = "autotune:softmax_kernel=2 (BLOCK=64): not chosen"
     text = headline(msgspec.structs.replace(passed(32.0), unjudged=(named,)))
-    assert f"not judged, and left out of files and exports: {named}" in text.splitlines()
+    assert f"not judged (other branches and configs are left out of files and exports): {named}" in text.splitlines()
 
 
 def test_what_no_draw_varied_is_said_of_one_candidate_and_of_several() -> None:

@@ -347,6 +347,24 @@ def test_the_worker_remembers_that_a_problem_does_not_qualify(worker: ProcessWor
     json.dumps(report.reason)
 
 
+def test_offsets_that_overflow_on_a_stated_case_only_are_refused_on_every_machine(
+    worker: ProcessWorker, tmp_path: Path
+) -> None:
+    file = tmp_path / "halved.py"
+    text = SOFTMAX.replace("torch.softmax(x, dim=-1)", "x / 2").replace("rows)", "rows, cols)")
+    text = text.replace("rows=6", "rows=6, cols=100").replace("rows=4096", "rows=2**16, cols=2**15 + 8")
+    file.write_text(text.replace("randn(rows, 100)", "randn(rows, cols)"))
+    launch = "halve[(-(-rows * cols // 1024),)](x, out, rows * cols, BLOCK=1024)"
+    found = verified(worker, file, softmax(launch))
+    assert found.status is Status.REJECTED
+    assert found.reason.startswith("halve: an offset needs more than 32 bits, use .to(tl.int64) on a factor: tl.store(")
+    wide = Candidate(
+        source=softmax(launch).source.replace("tl.program_id(0) * BLOCK", "tl.program_id(0).to(tl.int64) * BLOCK")
+    )
+    found = verified(worker, file, wide)
+    assert (found.status, found.unjudged) == (Status.PASSED, ()), found.reason
+
+
 def test_what_no_draw_varied_is_in_the_verdict(worker: ProcessWorker, tmp_path: Path) -> None:
     file = tmp_path / "masked.py"
     text = SOFTMAX.replace("forward(self, x)", "forward(self, x, keep, scale, shift)")

@@ -176,5 +176,5 @@ class Evaluation(Record, frozen=True, kw_only=True):
     lane: str = ""
     """The lane that judged the candidate; "" with a single worker, and if it was not judged in this run."""
     unjudged: tuple[str, ...] = ()
-    """What no judged case ran: branches of host code, as "line N: when it is taken", and other configs of autotuned
-    kernels, each with the reason."""
+    """What was not judged: branches of host code that no case took, as "line N: when it is taken", other configs of
+    autotuned kernels, each with the reason, and offsets that may overflow."""

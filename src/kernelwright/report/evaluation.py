@@ -183,17 +183,17 @@ def serves_texts(evaluation: Evaluation) -> list[str]:
 
 
 MOST_UNJUDGED = 6
-"""Branches and configs that are listed; more are counted."""
+"""What is listed of them; more are counted."""
 
 
 def unjudged_texts(evaluation: Evaluation) -> list[str]:
-    """A line that says which branches of host code and configs no judged case ran; none where every one was run."""
+    """A line that names the branches of host code, configs and offsets that were not judged; none where all were."""
     if not evaluation.unjudged:
         return []
     listed = "; ".join(shortened(text, 80) for text in evaluation.unjudged[:MOST_UNJUDGED])
     more = len(evaluation.unjudged) - MOST_UNJUDGED
     shown = f"{listed}; and {more} more" if more > 0 else listed
-    return [f"not judged, and left out of files and exports: {shown}"]
+    return [f"not judged (other branches and configs are left out of files and exports): {shown}"]
 
 
 def unqualified_text(reason: str) -> str:

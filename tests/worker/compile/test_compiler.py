@@ -56,6 +56,7 @@ def one(
     block: int = 64,
     options: dict[str, Any] | None = None,
     x: Argument | None = None,
+    grid: tuple[int, ...] = (1,),
 ) -> dict[str, Any]:
     text = "import triton\nimport triton.language as tl\nfrom triton.language.extra import libdevice\n\n\n"
     text += "@triton.jit\ndef k(x, y, n, BLOCK: tl.constexpr):\n" + textwrap.indent("\n".join(body), "    ") + "\n"
@@ -64,7 +65,7 @@ def one(
         "x": x or Tensor(view=view), "y": Tensor(view=view), "n": n or Value(kind="int", text="100"),
         "BLOCK": Value(kind="int", text=str(block)),
     }  # fmt: skip
-    launch = Launch(kernel="k", grid=(1,), arguments=arguments, options=options or {})
+    launch = Launch(kernel="k", grid=grid, arguments=arguments, options=options or {})
     answer = codec.decode(codec.encode(compiled(text, launch, TARGET, folder)), dict[str, Any])
     return answer
 
@@ -89,6 +90,62 @@ def test_the_same_code_has_the_same_identity_whatever_it_is_called(compiles: Com
     one, other = (compiles("'''" + doc + "'''", *COPY)["resources"]["cubin_sha"] for doc in ("a", "b"))
     different = compiles(*COPY, "tl.store(y, 0.0)")["resources"]["cubin_sha"]
     assert one == other != different
+
+
+COLUMNS = 65536
+LANES = ("row = tl.program_id(0)", "i = tl.arange(0, BLOCK)")
+LOOP = "for start in range(0, 65536, BLOCK):\n    "
+STORE = "tl.store(y + i, v)"
+
+
+def of_rows(compiles: Compile, rows: int, *body: str) -> dict[str, Any]:
+    """A kernel of one program for each row of a matrix with COLUMNS columns; n is the stride of a row."""
+    view = View(buffer=0, dtype="float32", shape=(rows, COLUMNS), stride=(COLUMNS, 1))
+    stride = Value(kind="int", text=str(COLUMNS))
+    return compiles(*LANES, *body, x=Tensor(view=view), n=stride, grid=(rows,))
+
+
+OVERFLOWING = [
+    ("v = tl.load(x + row * n + i)", STORE),
+    ("v = tl.load(x + (row * n).to(tl.int64) + i)", STORE),
+    ("v = tl.load(x + (row * n + i).to(tl.int64))", STORE),
+    (LOOP + "v = tl.load(x + row * n + start + i)\n    tl.store(y + i, v)",),
+    ("first = x + row * 1024 * 64", LOOP + "v = tl.load(first + i)\n    tl.store(y + i, v)\n    first += BLOCK"),
+    ("last = tl.num_programs(0) - 1 - row // 2 * 2 + row % 2", "v = tl.load(x + tl.maximum(row, last) * n + i)", STORE),
+    ("row = tl.num_programs(0) - 1 - row", "v = tl.load(x + row * n + i)", STORE),
+]
+"""Bodies whose offsets need more than 32 bits from 32,768 rows on."""
+
+
+@pytest.mark.parametrize("body", OVERFLOWING, ids=range(len(OVERFLOWING)))
+def test_offsets_that_overflow_on_the_recorded_sizes_are_refused_with_their_line(
+    compiles: Compile, body: tuple[str, ...]
+) -> None:
+    answer = of_rows(compiles, 40000, *body)
+    assert (answer["status"], answer["reason"].split(":")[0]) == ("rejected", "k"), answer
+    assert "an offset needs more than 32 bits, " in answer["reason"]
+    assert " * " in answer["reason"] or "first" in answer["reason"], answer["reason"]
+    assert of_rows(compiles, 32768, *body)["doubts"] == [], "2^31 elements are not too many"
+
+
+@pytest.mark.parametrize("body", [
+    ("v = tl.load(x + row.to(tl.int64) * n + i)", STORE),
+    ("v = tl.load(x + row * tl.cast(n, tl.int64) + i)", STORE),
+    ("first = x + row.to(tl.int64) * n", LOOP + "v = tl.load(first + start + i)\n    tl.store(y + i, v)"),
+    ("first = x + row.to(tl.int64) * n + i", LOOP + "v = tl.load(first)\n    tl.store(y + i, v)\n    first += BLOCK"),
+    ("v = tl.load(x + i)", STORE, "seed = row * 1103515245 * n", "tl.store(y + i, (seed & 1).to(tl.float32))"),
+])  # fmt: skip
+def test_offsets_of_64_bits_are_not_refused(compiles: Compile, body: tuple[str, ...]) -> None:
+    answer = of_rows(compiles, 40000, *body)
+    assert "resources" in answer, answer
+    assert answer["doubts"] == []
+
+
+def test_an_offset_whose_value_is_not_known_is_named(compiles: Compile) -> None:
+    read = "at = tl.load(y).to(tl.int32)"
+    answer = of_rows(compiles, 40000, read, "v = tl.load(x + at * n + i)", STORE)
+    assert answer["doubts"] == ["k: an offset may need more than 32 bits: v = tl.load(x + at * n + i)"]
+    assert of_rows(compiles, 40000, read, "v = tl.load(x + at.to(tl.int64) * n + i)", STORE)["doubts"] == []
 
 
 def test_a_wide_tile_takes_shared_memory(compiles: Compile) -> None:

@@ -43,6 +43,7 @@ from kernelwright.worker.compile.messages import (
     ToCompiler,
     TooLarge,
 )
+from kernelwright.worker.compile.offsets import overflowing_offsets
 from kernelwright.worker.compile.target import install
 from kernelwright.worker.plan import plan as plans
 from kernelwright.worker.processes.channel import Channel, Failure
@@ -94,8 +95,25 @@ def compiled(
         reason = (f"{launch.kernel} needs {resources.shared_bytes} bytes of shared memory per block, {target.name} has "
                   f"{target.shared_bytes_per_block}: use smaller blocks or fewer stages")  # fmt: skip
         return TooLarge(status=Status.COMPILE_ERROR, reason=reason)
-    untrue = tuple(untrue_on_interpreter(binary.asm["ttir"]))
-    return Compiled(code=machine_code_of(binary), resources=resources, untrue=untrue, branches=tuple(report))
+    is_long = any(map(plans.is_long, plans.argument_views(launch)))
+    overflow = overflowing_offsets(binary.asm["ttir"], launch) if is_long else {}
+    lines = {is_certain: source_line(binary.asm["ttir"], step, source) for step, is_certain in overflow.items()}
+    if True in lines:
+        reason = f"{launch.kernel}: an offset needs more than 32 bits, use .to(tl.int64) on a factor: {lines[True]}"
+        return Failure(status=Status.REJECTED, reason=reason)
+    return Compiled(
+        code=machine_code_of(binary), resources=resources, branches=tuple(report),
+        untrue=tuple(untrue_on_interpreter(binary.asm["ttir"])),
+        doubts=tuple(f"{launch.kernel}: an offset may need more than 32 bits: {line}" for line in lines.values()),
+    )  # fmt: skip
+
+
+def source_line(ttir: str, step: str, source: str) -> str:
+    """The line of the module that a line of TTIR was compiled from; the latter itself if that is not known."""
+    while (name := re.search(r"#loc\d+", step)) and (place := re.search(rf"^{name[0]} = (.*)", ttir, re.M)):
+        if number := re.search(r'":(\d+):\d+\)', step := place[1]):
+            return source.splitlines()[int(number[1]) - 1].strip()
+    return step.strip()
 
 
 def counted(source: str, launch: plans.TritonLaunch, folder: Path) -> InstructionsCounted | Failure:

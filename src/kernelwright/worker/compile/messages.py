@@ -58,12 +58,13 @@ Branches = tuple[Specialised, ...]
 
 class Compiled(Answer, frozen=True, kw_only=True, tag="compiled"):
     """A compiled launch. untrue: the kernel's operations that Triton's CPU interpreter computes differently. branches:
-    () unless requested."""
+    () unless requested. doubts: what could not be judged of its offsets."""
 
     code: MachineCode
     resources: KernelResources
     untrue: tuple[str, ...]
     branches: Branches = ()
+    doubts: tuple[str, ...] = ()
 
 
 class BranchesRead(Answer, frozen=True, kw_only=True, tag="branches"):
@@ -88,6 +89,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     resources: KernelResources
     untrue: tuple[str, ...]
     branches: Branches
+    doubts: tuple[str, ...]
 
 
 Outcome = Stored | BranchesRead | InstructionsCounted | Failure

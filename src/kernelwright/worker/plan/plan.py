@@ -262,9 +262,15 @@ def end_bytes(view: View) -> int:
     return (last + 1) * itemsize(view.dtype)
 
 
+def is_long(view: View) -> bool:
+    """Whether the last element is too far from the first for an offset of 32 bits."""
+    return end_bytes(view) > (view.offset + 2**31) * itemsize(view.dtype)
+
+
 def launch_identity(launch: Launch, constexpr: dict[str, bool]) -> str:
     """Hash of everything that affects the compiled code of a launch: kernel, dtypes, constexprs, options, the
-    specialisation of integers (1, divisible by 16, width) and of pointers (16-byte aligned).
+    specialisation of integers (1, divisible by 16, width) and of pointers (16-byte aligned). Of a launch with long
+    tensors everything counts, because its offsets are judged.
 
     constexpr: whether each parameter of the kernel is a constexpr (`extract.Kernels.parameters`).
     """
@@ -291,6 +297,7 @@ def launch_identity(launch: Launch, constexpr: dict[str, bool]) -> str:
     described: list[object] = [launch.kernel, sorted(launch.options.items())]
     for name, argument in sorted(launch.arguments.items()):
         described.append([name, codec.plain(argument) if constexpr.get(name) else key(argument)])
+    described += [codec.plain(launch)] if any(map(is_long, argument_views(launch))) else []
     return hashlib.sha256(codec.encode(described)).hexdigest()
 
 

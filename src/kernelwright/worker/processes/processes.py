@@ -359,7 +359,9 @@ class Processes:
         if not isinstance(answer, Compiled):
             return answer
         name = machine_code.store(answer.code, self.code)
-        return Stored(code=name, resources=answer.resources, untrue=answer.untrue, branches=answer.branches)
+        return Stored(
+            code=name, resources=answer.resources, untrue=answer.untrue, branches=answer.branches, doubts=answer.doubts
+        )
 
     def _cached(self, entry: str, job: ToCompiler) -> FromCompiler | None:
         """The cached answer to a job, checked like a compiler's answer; None if there is no usable one."""

@@ -92,7 +92,7 @@ class Subject:
         self.taken: dict[str, frozenset[int]] = {}
         self.replaced: tuple[str, ...] = ()
         self.refused: tuple[Finding, ...] = ()
-        self.unjudged: list[str] = []  # configs that `judge_configs` could not judge
+        self.unjudged: list[str] = []  # what `judge_configs` and the compiler could not judge
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -325,6 +325,7 @@ class Subject:
                 case Stored() as made:
                     self.branches[key], self.code[key], self.resources[key] = made.branches, made.code, made.resources
                     self.untrue.setdefault(dtypes(launches[key]), set()).update(made.untrue)
+                    self.unjudged += [] if self.processes.on_gpu else made.doubts
                 case BranchesRead(branches=found):
                     self.branches[key] = found
                 case answer:
