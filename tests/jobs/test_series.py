@@ -131,6 +131,18 @@ def test_the_budget_is_that_of_all_problems_and_is_never_exceeded() -> None:
     assert (found.reason, found.detail) == (StopReason.TRIALS, "the budget of 7 trials is spent")
 
 
+def test_the_first_line_says_that_the_budget_is_that_of_all_problems_also_where_it_is_resumed() -> None:
+    lines: list[str] = []
+    search(trials=6, minutes=30.0, notify=lines.append)
+    assert lines[:2] == ["budget of all 3 problems together: 6 trials, 30 minutes", "folder of the runs: all"]
+    del lines[:]
+    resume_series("all", Budget(trials=9), start_worker=starting(), notify=lines.append)
+    assert lines[0] == "budget of all 3 problems together: 9 trials, 30 minutes"
+    del lines[:]
+    search(out="default", notify=lines.append)
+    assert lines[0] == "budget of all 3 problems together: 120 trials"
+
+
 def test_a_budget_too_small_for_all_leaves_the_others_not_begun() -> None:
     found = search(trials=2)
     assert [line.state for line in found.lines][2] == "not begun"

@@ -95,7 +95,6 @@ def optimize_series(
     )
     folder = new_folder(merged.out)
     write_series(folder, series)
-    notify(f"folder of the runs: {folder}")
     return SeriesSearch(folder, series, given, start_worker, notify, display or lines_to(notify), ask, ahead).run()
 
 

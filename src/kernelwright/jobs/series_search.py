@@ -91,6 +91,10 @@ class SeriesSearch:
 
     def run(self) -> SeriesResult:
         """Round after round, until the scheduler grants none, or an interrupt."""
+        limits = [(limit, limit.of(self.series.budget)) for limit in BUDGET_LIMITS]
+        shared = ", ".join(f"{limit.amount_text(most)} {limit.unit}" for limit, most in limits if most is not None)
+        self.notify(f"budget of all {len(self.series.problems)} problems together: {shared}")
+        self.notify(f"folder of the runs: {self.folder}")
         self.over.update(self.series.left)
         finished = [name for name, one in self.progress.items() if one.reason == StopReason.FINISHED.value]
         self.over.update(dict.fromkeys(finished, "the search has nothing more to ask"))

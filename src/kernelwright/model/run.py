@@ -57,7 +57,8 @@ BUDGET_LIMITS = (
     BudgetLimit(
         "trials",
         "trials",
-        "Stop after this many trials, without known kernels and tunings (default where no limit is given: {trials}).",
+        "Stop after this many trials, without known kernels and tunings (default where no limit is given: {trials}; "
+        "for several problems as many for each). A limit given for several problems is that of all together.",
     ),
     BudgetLimit("minutes", "minutes", "Stop after this many minutes.", digits=1),
     BudgetLimit("tokens", "tokens", "Stop before more tokens than this are used."),
