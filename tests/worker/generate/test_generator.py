@@ -272,14 +272,14 @@ def test_where_other_captures_fail_the_rest_remains(shared_worker: StartedWorker
     file.write_text(FAULTY.format(fault=FAULTS[faulty]))
     shared_worker().load(str(file))
     found = shared_worker().generate()
-    assert found.reason == f"{faulty}: Inductor raised AssertionError: a fault"
+    assert found.reason == f"{faulty}: Inductor traced forward for a GPU, and line 7 raised AssertionError: a fault"
     made = {name: bool(getattr(found, name)) for name in ("captures", "templates", "rows")}
     assert made == {"captures": True, "templates": True, "rows": True, faulty: False}
     assert "torch.mm(" in candidate_text(found, "any")
     if faulty == "rows":
         assert "tl.dot(" in candidate_text(found, "none")
     else:
-        with pytest.raises(NotConverted, match=r"aten\.mm, which needs LIBRARY .*; templates: Inductor raised"):
+        with pytest.raises(NotConverted, match=r"aten\.mm, which needs LIBRARY .*; templates: Inductor traced"):
             candidate_text(found, "none")
 
 
