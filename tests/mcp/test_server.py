@@ -259,15 +259,13 @@ def test_progress_is_notified_while_something_is_under_way(home: Path) -> None:
 
 def test_a_problem_is_written_and_checked_and_a_kernel_verified_timed_and_exported_without_a_run(home: Path) -> None:
     async def use(call: Call) -> None:
-        made = await call("write_problem", file="mine/problem.py", text=PROBLEM)
-        assert made["file"] == "mine/problem.py"
-        assert Path(home, "mine/problem.py").read_text() == PROBLEM
+        made = await call("write_problem", file="problems/mine/problem.py", text=PROBLEM)
+        assert made["file"] == "problems/mine/problem.py"
+        assert Path(home, "problems/mine/problem.py").read_text() == PROBLEM
         with pytest.raises(RuntimeError, match="exists already"):
-            await call("write_problem", file="mine/problem.py", text=PROBLEM)
-        with pytest.raises(RuntimeError, match="no Python file below"):
-            await call("write_problem", file="../other.py", text=PROBLEM)
+            await call("write_problem", file="problems/mine/problem.py", text=PROBLEM)
         with pytest.raises(RuntimeError, match="does not parse as Python at line 1"):
-            await call("write_problem", file="other/problem.py", text="def f(:\n")
+            await call("write_problem", file="problems/other.py", text="def f(:\n")
         assert (await call("check_problem", problem="mine"))["qualifies"] is True
         judged = await call("verify", problem="mine", source=KERNEL.format(block=64))
         assert judged["status"] == "passed"
@@ -281,6 +279,86 @@ def test_a_problem_is_written_and_checked_and_a_kernel_verified_timed_and_export
         assert [Path(home, "out", name).is_file() for name in written["files"]] == [True]
 
     drive(home, use)
+
+
+PLACES_OF_NO_PROBLEM = (
+    "../problems/x.py", "x.py", "mine/problem.py", "problems/x/starter.py", "problems/.x.py", "problems/.x/problem.py",
+    "problems/x/y/problem.py", "problems/../x.py", "problems/problem.txt", "conftest.py", "problems/a'b.py", "",
+    "problems/x\n/problem.py", "problems/x\\y.py", "/problems/x.py", "problems/./x.py",
+)  # fmt: skip
+
+
+def test_a_problem_is_written_under_problems_only(home: Path) -> None:
+    before = set(home.rglob("*"))
+
+    async def use(call: Call) -> None:
+        for place in PLACES_OF_NO_PROBLEM:
+            with pytest.raises(RuntimeError, match="is no place of a problem") as error:
+                await call("write_problem", file=place, text=PROBLEM)
+            assert str(error.value).isprintable()
+        with pytest.raises(RuntimeError, match="the text has 262145 bytes"):
+            await call("write_problem", file="problems/long.py", text="#" * (1 << 18) + "\n")
+        with pytest.raises(RuntimeError, match="File name too long"):
+            await call("write_problem", file=f"problems/{'x' * 300}.py", text=PROBLEM)
+        (home / "elsewhere").mkdir()
+        (home / "problems/linked").symlink_to(home / "elsewhere")
+        with pytest.raises(RuntimeError, match="link"):
+            await call("write_problem", file="problems/linked/problem.py", text=PROBLEM)
+
+    (home / "problems").mkdir()
+    drive(home, use)
+    assert {path.name for path in set(home.rglob("*")) - before} == {"problems", "elsewhere", "linked"}
+
+
+FAULTS: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("open_run", {"folder": "/proc/1/mem"}, "does not exist"),
+    ("start_run", {"problem": "a\0b"}, "no problem at"),
+    ("start_run", {"problem": "double", "trials": "many"}, "trials: Input should be a valid integer"),
+    ("start_run", {"problem": "double", "strategy": "\x1b[2J\n"}, "there is no strategy"),
+    ("check_problem", {"problem": "/proc/self/mem"}, "is not a Python file"),
+    ("verify", {"problem": "double", "file": "/dev/zero"}, "no candidate file"),
+    ("verify", {"problem": "double", "file": "pipe.py"}, "no candidate file"),
+    ("verify", {}, "problem: Field required"),
+    ("bench", {"problem": "double", "files": ["missing.py"]}, "missing.py"),
+    ("export", {"what": "missing", "format": "none"}, "there is no format"),
+    ("submit", {"number": "x", "reply": ""}, "number: Input should be a valid integer"),
+    ("next_request", {"whole": 7}, "whole: Input should be a valid boolean"),
+    ("no_such_tool", {}, "no_such_tool"),
+)  # fmt: skip
+
+
+def test_every_error_is_one_line_with_a_reason(home: Path) -> None:
+    async def use(call: Call) -> None:
+        for tool, given, reason in FAULTS:
+            with pytest.raises(RuntimeError) as error:
+                await call(tool, **given)
+            text = str(error.value)
+            assert reason in text, (tool, text)
+            assert text.isprintable(), (tool, text)
+            assert not text.startswith("Error executing tool"), (tool, text)
+
+    os.mkfifo(home / "pipe.py")
+    drive(home, use)
+
+
+@pytest.mark.parametrize(("fault", "line"), [
+    (OSError(28, "No space left on device", "runs/a\x1b"), r"No space left on device: runs/a\x1b"),
+    (ValueError("two\nlines"), "ValueError: two lines"),
+])  # fmt: skip
+def test_an_error_that_no_tool_expects_is_one_line_too(fault: Exception, line: str) -> None:
+    import anyio
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    from kernelwright.mcp.calls import Server
+
+    async def failing() -> None:
+        raise fault
+
+    made = Server("one tool")
+    made.add_tool(failing)
+    with pytest.raises(ToolError) as error:
+        anyio.run(made.call_tool, "failing", {})
+    assert str(error.value) == line
 
 
 def test_a_problem_of_which_nothing_can_be_judged_here_is_refused_at_the_start(home: Path) -> None:

@@ -21,7 +21,7 @@ from kernelwright.cli.context import Parts
 from kernelwright.cli.output import dropped, note
 from kernelwright.errors import KernelwrightError
 from kernelwright.interruption import Ended, stoppable
-from kernelwright.text.escape import encodable, legible
+from kernelwright.text.escape import encodable, legible, one_line
 from kernelwright.text.similar import did_you_mean
 
 INTERRUPTED = 130
@@ -122,11 +122,6 @@ class VerbGroup(click.Group):
 
 class LeavingError(click.exceptions.Exit):
     """Ends the process at once, without waiting for threads, which may be busy for minutes."""
-
-
-def one_line(text: str) -> str:
-    """`text` on one line: an error message must be one line, whatever its parts contain."""
-    return legible(" ".join(part.strip() for part in text.splitlines() if part.strip()))
 
 
 @click.group(cls=VerbGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 116})

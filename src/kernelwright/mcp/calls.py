@@ -3,21 +3,21 @@ do to the machine."""
 
 from __future__ import annotations
 
-import functools
 import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import anyio
-from mcp.server.mcpserver import Context
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import ToolAnnotations
+from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
+from pydantic import ValidationError
 
 from kernelwright.errors import KernelwrightError
+from kernelwright.text.escape import one_line
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -31,17 +31,31 @@ TICK_S = 1.0
 """Seconds between notifications of progress."""
 
 
-def said(tool: Callable[P, R]) -> Callable[P, R]:
-    """Register a tool whose kernelwright errors become tool errors: the SDK hides the text of any other exception."""
+class Server(MCPServer):
+    """A server whose tools answer every error with its reason, in one line."""
 
-    @functools.wraps(tool)
-    def answered(*args: P.args, **kwargs: P.kwargs) -> R:
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
         try:
-            return tool(*args, **kwargs)
-        except KernelwrightError as error:
-            raise ToolError(str(error)) from error
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            text, kind = reason_of(error.__cause__ or error), type(error)
+            if isinstance(error.__cause__, KernelwrightError | OSError | ValidationError):
+                kind = ToolError  # the SDK writes a traceback for any other kind
+            raise kind(one_line(text)) from error.__cause__
 
-    return answered
+
+def reason_of(error: BaseException) -> str:
+    match error:
+        case KernelwrightError() | ToolError():
+            return str(error)
+        case OSError():
+            return ": ".join(str(part) for part in (error.strerror or error, error.filename) if part)
+        case ValidationError():
+            return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        case _:
+            return f"{type(error).__name__}: {error}"
 
 
 async def watched(
@@ -61,4 +75,4 @@ async def awaited(ctx: Context[Any, Any], what: str, job: Callable[[], R]) -> R:
     future = threads.submit(job)
     threads.shutdown(wait=False)
     await watched(ctx, lambda: what, lambda within_s: bool(wait([future], within_s).done), math.inf)
-    return said(future.result)()
+    return future.result()

@@ -15,7 +15,7 @@ from mcp.server.mcpserver import Context
 from kernelwright import __version__
 from kernelwright.jobs.agent import AgentSession
 from kernelwright.jobs.settings import read_settings
-from kernelwright.mcp.calls import BEGINS, READS, WRITES, awaited, said, watched
+from kernelwright.mcp.calls import BEGINS, READS, WRITES, Server, awaited, watched
 from kernelwright.mcp.tools import add_tools
 from kernelwright.model import LibraryMode
 from kernelwright.report.runs import run_lines
@@ -32,7 +32,7 @@ WAIT_S = 45.0
 
 
 def server(agent: AgentSession) -> MCPServer:
-    made = MCPServer("kernelwright", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
+    made = Server("kernelwright", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
     add_runs(made, agent)
     add_views(made, agent)
     add_answers(made, agent)
@@ -83,7 +83,6 @@ def add_runs(made: MCPServer, agent: AgentSession) -> None:
         return await awaited(ctx, "opening the run", lambda: agent.go_on(folder, requests_at_once))
 
     @made.tool(annotations=READS)
-    @said
     def list_runs(folder: str = "runs") -> list[dict[str, Any]]:
         """The runs in a folder, each with its problem, best time and state. open_run takes folder/run."""
         return [asdict(line) for line in run_lines(Path(folder))]
@@ -93,20 +92,17 @@ def add_views(made: MCPServer, agent: AgentSession) -> None:
     """The tools that show the open run."""
 
     @made.tool(annotations=READS)
-    @said
     def state() -> dict[str, Any]:
         """State of the open run: what it is doing, verdict, what waits, budget, what to do now. Answers at once, also
         while a kernel is judged."""
         return agent.state()
 
     @made.tool(annotations=READS)
-    @said
     def history() -> str:
         """Every trial of the open run in a line: operator, parents, outcome, time."""
         return agent.history()
 
     @made.tool(annotations=READS)
-    @said
     def verdict(trial: int) -> dict[str, Any]:
         """All that was found of a trial: status, reason, times by case against the bound, compiled resources, source.
         What wait says is the short form."""
@@ -123,7 +119,6 @@ def add_answers(made: MCPServer, agent: AgentSession) -> None:
     """The tools that answer a run's requests."""
 
     @made.tool(annotations=READS)
-    @said
     def next_request(number: int | None = None, whole: bool = False) -> dict[str, Any]:
         """The prompt of the next request that waits, or of the one named: the kernel to start from, where its time
         goes, what was tried. The first one of a run begins with the rules and the problem; whole gives them again.
@@ -131,7 +126,6 @@ def add_answers(made: MCPServer, agent: AgentSession) -> None:
         return agent.next_request(number, whole)
 
     @made.tool(annotations=WRITES)
-    @said
     def submit(number: int, reply: str) -> dict[str, Any]:
         """Answer request `number`. reply: a whole Python module with ModelNew or kernel_function, or Markdown with one
         such block and a line "Note: …" on what was changed. One that does not parse is refused with its line, and the
@@ -144,10 +138,9 @@ def add_answers(made: MCPServer, agent: AgentSession) -> None:
         were finished since you last asked (tunings too), and the run's state; where state.doing is not null, call it
         again."""
         await watched(ctx, lambda: agent.progress, agent.is_idle, seconds)
-        return said(agent.news)()
+        return agent.news()
 
     @made.tool(annotations=WRITES)
-    @said
     def finish() -> dict[str, Any]:
         """End the open run before its budget is spent: what waits is withdrawn, and the best kernel is confirmed in a
         fresh process on held-out cases. Returns at once; wait gives the final state, with the file of the confirmed

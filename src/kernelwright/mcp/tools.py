@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,10 @@ from kernelwright.jobs import verify as verify_job
 from kernelwright.jobs.agent import AgentSession
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.exportable import ExportSource
-from kernelwright.mcp.calls import BEGINS, READS, WRITES, awaited, said
+from kernelwright.mcp.calls import BEGINS, READS, WRITES, awaited
 from kernelwright.model import Candidate
 from kernelwright.problems import ProblemPath
-from kernelwright.problems.gallery import gallery_problems
+from kernelwright.problems.gallery import PROBLEM_FILE, WRITTEN, gallery_problems
 from kernelwright.problems.paths import problem_at
 from kernelwright.report.bench import bench_text
 from kernelwright.report.bounds import bounds_text
@@ -29,6 +30,12 @@ from kernelwright.report.derived import derived_text
 from kernelwright.report.evaluation import evaluation_text
 from kernelwright.report.qualification import qualification_text
 from kernelwright.source import parse as syntax
+from kernelwright.text.escape import is_fit
+
+LARGEST_BYTES = 256 << 10
+
+PLACE = re.compile(rf"{WRITTEN}/[^./][^/]*(?:/{PROBLEM_FILE}|\.py)")
+"""Where a problem is written: no part begins with a dot."""
 
 
 def add_tools(made: MCPServer, agent: AgentSession) -> None:
@@ -38,16 +45,14 @@ def add_tools(made: MCPServer, agent: AgentSession) -> None:
 
 def add_problem_tools(made: MCPServer, agent: AgentSession) -> None:
     @made.tool(annotations=READS)
-    @said
     def list_problems(folder: str = ".") -> list[dict[str, str]]:
         """The problems in a folder's gallery and in kernelwright's, each with its name and what it computes. start_run
         takes a name, or the path of any problem file."""
         return [described(problem_at(file)) for file in gallery_problems(Path(folder)).values()]
 
     @made.tool(annotations=WRITES)
-    @said
     def write_problem(file: str, text: str) -> dict[str, str]:
-        """Write a new problem file below the current folder, such as problems/silu_mul/problem.py. text: Python with
+        """Write a new problem, problems/NAME.py or problems/NAME/problem.py in the current folder. text: Python with
         class Model(nn.Module), get_inputs() and get_init_inputs(), as KernelBench has them; and, better, CASES, a list
         of dict(name=…, dtype=…, small=True or held_out=True, and values for arguments of get_inputs and
         get_init_inputs), with two small cases that a machine without a GPU can judge. Overwrites nothing. Then call
@@ -115,22 +120,23 @@ def described(problem: ProblemPath) -> dict[str, str]:
 
 
 def written(file: str, text: str) -> Path:
-    """A new problem file. Raises `RequestError` for a place outside of the current folder, one that is taken, and text
-    that does not parse."""
-    home = Path.cwd().resolve()
-    path = (home / file).resolve()
-    if path.suffix != ".py" or not path.is_relative_to(home):
-        raise RequestError(f"{file} is no Python file below {home}", "name one, such as problems/mine/problem.py")
-    if path.exists():
+    """A new problem file. Raises `RequestError` for a place that `PLACE` does not match or that is taken, and for text
+    that is too long or does not parse."""
+    if not (PLACE.fullmatch(file) and is_fit(file)):
+        raise RequestError(
+            f"{file!r} is no place of a problem", f"write {WRITTEN}/NAME.py or {WRITTEN}/NAME/problem.py"
+        )
+    if Path(file).exists():
         raise RequestError(f"{file} exists already", "choose another name, or edit the file itself")
+    if (size := len(text.encode(errors="replace"))) > LARGEST_BYTES:
+        raise RequestError(f"the text has {size} bytes", f"at most {LARGEST_BYTES} are written")
     try:
         syntax.parse(text)
     except (SyntaxError, ValueError) as error:
         where = f" at line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         raise RequestError(f"the text does not parse as Python{where}: {error}", "mend it") from error
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_file(path.parent, path.name, text)
-    return path.relative_to(home)
+    write_file(Path(), file, text)
+    return Path(file)
 
 
 def checked(problem: str, agent: AgentSession) -> dict[str, Any]:

@@ -39,9 +39,13 @@ def in_code(text: str) -> str:
     return legible(json.dumps(text, ensure_ascii=False)[1:-1])
 
 
+def one_line(text: str) -> str:
+    """`text` on one line."""
+    return legible(" ".join(text.split()))
+
+
 def comment(text: str) -> str:
-    """`text` as one line of comment."""
-    return f"# {legible(' '.join(text.split()))}\n"
+    return f"# {one_line(text)}\n"
 
 
 def legible_json(document: str) -> str:
