@@ -33,9 +33,11 @@ WRITTEN = 4
 FAILURES = (Status.WRONG, Status.COMPILE_ERROR, Status.RUNTIME_ERROR, Status.TIMEOUT)
 
 
-def write_long_run(folder: Path, trials: int, seed: int = 0, text_bytes: int = 4000, is_chain: bool = False) -> Path:
-    """A finished run of so many trials. text_bytes: of each prompt and each reply. is_chain: every trial is made from
-    the last that passed, not from one of the best eight."""
+def write_long_run(
+    folder: Path, trials: int, seed: int = 0, text_bytes: int = 4000, is_chain: bool = False, is_over: bool = True
+) -> Path:
+    """A run of so many trials. text_bytes: of each prompt and each reply. is_chain: every trial is made from the last
+    that passed, not from one of the best eight. is_over: its best is confirmed and its session has ended."""
     rng = random.Random(seed)
     with Journal.create(folder, run_info("Fake GPU", budget=Budget(trials=trials), in_flight=4)) as journal:
         assert journal._connection is not None
@@ -64,9 +66,10 @@ def write_long_run(folder: Path, trials: int, seed: int = 0, text_bytes: int = 4
                     sources[number] = proposal.candidate.source
                 journal.append_evaluated(number, evaluation)
             journal.append_told(number)
-        first = min(scores, key=scores.__getitem__)
-        journal.append_confirmed(first, _passed(scores[first]))
-        journal.append_stopped("trials", 3600.0)
+        if is_over:
+            first = min(scores, key=scores.__getitem__)
+            journal.append_confirmed(first, _passed(scores[first]))
+            journal.append_stopped("trials", 3600.0)
         journal._connection.execute("COMMIT")
     return folder
 

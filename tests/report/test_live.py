@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
+import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -17,9 +21,10 @@ import pytest
 from browser import chromium, visit
 from command_line import run as command
 from kernelwright.errors import RunFolderError
-from kernelwright.journal import NAME, Journal
+from kernelwright.journal import NAME, Journal, RunState
 from kernelwright.model import Budget, Trial
-from kernelwright.report.live import HOST, LiveRun, LiveServer, RunIsOver
+from kernelwright.report.live import HOST, LiveRun, LiveServer, RunIsOver, messages
+from kernelwright.report.view import RunView
 from samples import passed, run_info, short_run
 
 
@@ -86,7 +91,7 @@ def test_events_follow_the_journal(journal: Journal) -> None:
         seq = journal.events()[-1].seq
         while message(stream, "changed") < seq:
             pass
-        rows = dict(server.run.rows())
+        rows = dict(server.run.rows)
         assert rows["best so far"].startswith("30.00 µs (trial 1)")
         assert rows["budget left"] == "4 of 6 trials"
 
@@ -99,12 +104,70 @@ def test_an_event_is_seen_though_sizes_and_times_of_the_files_stayed(journal: Jo
         other.execute("PRAGMA wal_checkpoint(RESTART)")
     other.close()
     run, before = LiveRun(journal.folder), log.stat()
-    seq = run.seq()
+    seq = run.state.seq
     journal.append_stopped("trials", 1.0)
     os.utime(log, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert (log.stat().st_size, log.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
-    assert run.seq() == seq + 1
+    run.look()
+    assert run.state.seq == seq + 1
     assert run.over() == "trials"
+
+
+def test_twenty_clients_share_one_look_at_each_event_and_one_page_until_the_run_has_news(journal: Journal) -> None:
+    made, takes = list[int](), 0
+
+    def render(view: RunView, live: object, seq: int) -> str:
+        made.append(seq)
+        return f"{len(view.trials)} trials"
+
+    def count(frame: FrameType, what: str, _: object) -> None:
+        nonlocal takes
+        takes += what == "call" and frame.f_code is RunState.take.__code__
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        run = LiveRun(journal.folder, render, renew_s=0.0)
+        clients = [messages(run) for _ in range(20)]
+        for trials, trial in enumerate(short_run(measured=True)[1:], start=1):
+            seq = journal.events()[-1].seq
+            assert {next(client) for client in clients} == {f"event: changed\ndata: {seq}\n\n".encode()}
+            assert {run.page() for _ in clients} == {f"{trials} trials".encode()}
+            assert {next(client).split()[1] for client in clients} == {b"status"}
+            write(journal, trial)
+            run.look()
+            while run.page_seq != run.state.seq:  # a page waits four times as long as the last one took
+                run.look()
+    finally:
+        sys.setprofile(before)
+    assert len(made) == len(set(made)) == 5
+    assert takes == len(journal.events())
+
+
+def test_a_page_that_is_asked_for_by_many_at_once_is_made_once(journal: Journal) -> None:
+    together, made = threading.Barrier(20), list[int]()
+
+    def render(view: RunView, live: object, seq: int) -> str:
+        made.append(seq)
+        return "a page"
+
+    run = LiveRun(journal.folder, render)
+
+    def client() -> bytes:
+        together.wait()
+        return run.page()
+
+    with ThreadPoolExecutor(20) as threads:
+        assert {one.result() for one in [threads.submit(client) for _ in range(20)]} == {b"a page"}
+    assert len(made) == 1
+
+
+def test_a_page_says_which_event_it_knows_so_a_client_fetches_only_a_newer_one(journal: Journal) -> None:
+    with served(journal.folder) as server:
+        with asked(server, "/") as answer:
+            known = re.findall(r'data-live="(\d+)"', answer.read().decode())
+        with asked(server, "/events") as stream:
+            assert [str(message(stream, "changed"))] == known == [str(journal.events()[-1].seq)]
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1"])
@@ -148,8 +211,10 @@ def test_a_server_ends_with_the_run_and_not_while_others_go_on_with_it(journal: 
     run = LiveRun(journal.folder)
     assert run.over() is None, "it is at work"
     finished(journal, "waiting")
+    run.look()
     assert run.over() is None, "replies may come"
     journal.append_started(Budget(trials=6))
+    run.look()
     assert run.over() is None
     journal.append_stopped("trials", 1.0)
     with LiveServer(run, port=0, last_s=0.0) as server, pytest.raises(RunIsOver, match="trials"):

@@ -3,6 +3,7 @@
 Each event is committed before the run acts on it, so a run that was killed at any moment can resume from its journal.
 """
 
+from kernelwright.journal.consistent import History
 from kernelwright.journal.database import NAME, SCHEMA_VERSION, last_seq
 from kernelwright.journal.events import (
     Abandoned,
@@ -24,6 +25,7 @@ __all__ = [
     "Abandoned",
     "Event",
     "EventKind",
+    "History",
     "Journal",
     "JudgedAgain",
     "LaneTallies",

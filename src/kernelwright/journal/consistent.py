@@ -30,11 +30,10 @@ ERRORS = frozenset({"max_abs_error", "max_rel_error", "element_error"})
 """Fields that may exceed `MOST`: inputs may have values of 2**100, and so may an allowed error."""
 
 
-def check(path: Path, info: RunInfo, events: Iterable[Event]) -> None:
-    """Raise `RunFolderError` for the first inconsistent event."""
+def check(path: Path, info: RunInfo, events: Iterable[Event], history: History) -> None:
+    """Raise `RunFolderError` for the first inconsistent event. history: the events before, and then these, too."""
     for fault in head_faults(info):
         raise RunFolderError(f"the head of {path} does not make sense: {fault}", "take an undamaged copy of the run")
-    history = History()
     for event in events:
         fault = history.fault(event)
         if fault:

@@ -22,7 +22,7 @@ import msgspec
 from kernelwright import codec
 from kernelwright.errors import KernelwrightError, RunFolderError
 from kernelwright.journal import database, writer_lock
-from kernelwright.journal.consistent import check, large_numbers
+from kernelwright.journal.consistent import History, check, large_numbers
 from kernelwright.journal.events import (
     Abandoned,
     Event,
@@ -239,10 +239,10 @@ class Journal:
         )
         return [_event(self._path, expected, row) for expected, row in enumerate(rows, after + 1)]
 
-    def history(self) -> list[Event]:
-        """Every event, checked for consistency (`consistent.check`)."""
-        events = self.events()
-        check(self._path, self.info, events)
+    def history(self, after: int = 0, earlier: History | None = None) -> list[Event]:
+        """Every event with a seq above `after`, checked for consistency (`consistent.check`) with the earlier ones."""
+        events = self.events(after)
+        check(self._path, self.info, events, earlier or History())
         return events
 
     def trials(self) -> list[Trial]:

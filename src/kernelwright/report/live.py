@@ -1,15 +1,17 @@
 """The report page of a run at work, over HTTP on the loopback, kept up to date by server-sent events.
 
-Reading never disturbs the run: the journal is opened read-only and for a moment, it is read as a whole only when it has
-new events, and pages are made only when a browser asks.
+Reading never disturbs the run: the journal is opened read-only and for a moment, and only its new events are read. The
+work does not grow with the clients: all share one look at the journal, and one page, made when a browser asks and kept
+until the run has new events.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,19 +19,16 @@ from pathlib import Path
 
 from kernelwright.codec import encode
 from kernelwright.errors import RunFolderError
-from kernelwright.journal import Event, Journal, fold, last_seq, writer
+from kernelwright.journal import History, Journal, RunState, last_seq, writer
 from kernelwright.report.page import html_page
 from kernelwright.report.progress import Progress
-from kernelwright.report.view import read_run
+from kernelwright.report.view import view_of
 from kernelwright.run import StopReason
 from kernelwright.text.escape import legible
 
 log = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
-
-LOOK_S = 0.5
-"""How often a stream looks whether there are new events."""
 
 RENEW_S = 2.0
 """The least time between two pages."""
@@ -48,75 +47,97 @@ SIGN_OF_LIFE_S = 15.0
 
 
 class LiveRun:
-    """What is known of the run in `folder` now. Thread-safe: each request runs in a separate thread."""
+    """What all clients see of the run in `folder`: the state, its rows and the last page. Thread-safe.
 
-    def __init__(self, folder: Path) -> None:
-        """Raises `RunFolderError` where the folder holds no run."""
-        self.folder = folder
-        self._one_at_a_time = threading.Lock()
-        self._progress, self._seq = self._read()
-        self.renew_s = RENEW_S
-        """How long the next page may wait after the last."""
+    `look` reads what the journal has in addition since the last look. rows: state of the run, for the top of the page.
+    page_seq: last event of the page that a request gets; it is ahead of the page that is kept until one is made.
+    """
 
-    def rows(self) -> list[tuple[str, str]]:
-        """State of the run, for the top of the page."""
-        with self._one_at_a_time:
-            self._look()
-            return self._progress.rows(datetime.now().astimezone())
+    def __init__(self, folder: Path, render: Callable[..., str] = html_page, renew_s: float = RENEW_S) -> None:
+        """Raises `RunFolderError` where the folder holds no run. renew_s: the least time between two pages."""
+        self.folder, self._render = folder, render
+        self.rows: list[tuple[str, str]] = []
+        self.page_seq = 0
+        self.is_closed = False
+        self._news = threading.Condition()
+        self._rendering = threading.Lock()
+        self._page: tuple[int, bytes] | None = None
+        self._renewed_s = -math.inf
+        self._least_s = self._renew_s = renew_s
+        self._begin()
+        self.look()
 
-    def seq(self) -> int:
-        """Of the last event."""
-        with self._one_at_a_time:
-            self._look()
-            return self._seq
+    def _begin(self) -> None:
+        with Journal.open(self.folder) as journal:
+            self._info = journal.info
+        self.state, self._history = RunState(), History()
+        self._progress = Progress(self._info, self.state)
+
+    def look(self) -> None:
+        """Take what the journal has in addition, and wake those who wait for news."""
+        with self._news:
+            last = last_seq(self.folder)
+            if last < self.state.seq:
+                self._begin()  # another journal was put there
+            if last != self.state.seq:
+                with Journal.open(self.folder) as journal:
+                    for event in journal.history(self.state.seq, self._history):
+                        self.state.take(event)
+            self.rows = self._progress.rows(datetime.now().astimezone())
+            now_s = time.monotonic()
+            is_due = now_s - self._renewed_s >= self._renew_s or self._progress.stopped is not None
+            if self.state.seq != self.page_seq and is_due:
+                self.page_seq, self._renewed_s = self.state.seq, now_s
+            self._news.notify_all()
 
     def over(self) -> str | None:
         """Why nothing more comes of the run; None while it is at work, is paused or waits for replies."""
-        with self._one_at_a_time:
-            self._look()
-            stopped = self._progress.stopped
+        stopped = self._progress.stopped
         if stopped is None:
             return "no search is at work" if writer(self.folder) is None else None
         return None if stopped in NOT_OVER else legible(stopped)
 
-    def page(self) -> str:
-        rows, began_s = self.rows(), time.monotonic()
-        with Journal.open(self.folder) as journal:
-            page = html_page(read_run(journal), live=rows)
-        self.renew_s = max(RENEW_S, REST * (time.monotonic() - began_s))
-        return page
+    def page(self) -> bytes:
+        """The page as of `page_seq`, made once for all clients."""
+        self.look()
+        with self._rendering:
+            seq = self.page_seq
+            if self._page is None or self._page[0] != seq:
+                began_s = time.monotonic()
+                with Journal.open(self.folder) as journal:
+                    with self.state.lock:
+                        view = view_of(self.folder, self._info, self.state, journal.blob)
+                    self._page = seq, self._render(view, live=self.rows, seq=seq).encode()
+                self._renew_s = max(self._least_s, REST * (time.monotonic() - began_s))
+            return self._page[1]
 
-    def _look(self) -> None:
-        if last_seq(self.folder) != self._seq:
-            self._progress, self._seq = self._read()
+    def wait(self, seq: int | None, rows: list[tuple[str, str]] | None) -> bool:
+        """Whether `page_seq` and `rows` differ from these, as soon as they do; False after `SIGN_OF_LIFE_S`, and once
+        the run is closed."""
+        with self._news:
+            self._news.wait_for(lambda: self.is_closed or (self.page_seq, self.rows) != (seq, rows), SIGN_OF_LIFE_S)
+            return not self.is_closed and (self.page_seq, self.rows) != (seq, rows)
 
-    def _read(self) -> tuple[Progress, int]:
-        with Journal.open(self.folder) as journal:
-            events: list[Event] = journal.history()
-            return Progress(journal.info, fold(events)), events[-1].seq if events else 0
+    def close(self) -> None:
+        """End what waits."""
+        with self._news:
+            self.is_closed = True
+            self._news.notify_all()
 
 
-def messages(run: LiveRun, ended: threading.Event) -> Iterator[bytes]:
-    """Server-sent events until `ended`: `status` with the rows whenever they differ, `changed` after new events of the
-    run, and now and then a comment."""
-    rows, seq = run.rows(), run.seq()
-    renewed_s = spoke_s = time.monotonic()
-    while not ended.wait(LOOK_S):
-        now_s = time.monotonic()
-        try:
-            fresh_rows, fresh_seq = run.rows(), run.seq()
-        except RunFolderError as error:  # the folder is being moved, or was removed
-            log.warning("%s", error)
-            continue
-        if fresh_seq != seq and now_s - renewed_s >= run.renew_s:
-            seq, renewed_s, spoke_s = fresh_seq, now_s, now_s
-            yield _message("changed", seq)
-        if fresh_rows != rows:
-            rows, spoke_s = fresh_rows, now_s
-            yield _message("status", rows)
-        if now_s - spoke_s >= SIGN_OF_LIFE_S:
-            spoke_s = now_s
+def messages(run: LiveRun) -> Iterator[bytes]:
+    """Server-sent events until the run is closed: first, and whenever they differ, `changed` with the last event of the
+    page and `status` with the rows; and now and then a comment."""
+    seq, rows = None, None
+    while not run.is_closed:
+        if not run.wait(seq, rows):
             yield b": still here\n\n"
+        if run.page_seq != seq:
+            seq = run.page_seq
+            yield _message("changed", seq)
+        if run.rows != rows:
+            rows = run.rows
+            yield _message("status", rows)
 
 
 def _message(name: str, content: object) -> bytes:
@@ -137,15 +158,16 @@ class LiveServer(ThreadingHTTPServer):
     def __init__(self, run: LiveRun, port: int, last_s: float = LAST_S) -> None:
         super().__init__((HOST, port), _Handler)
         self.run = run
-        self.ended = threading.Event()
         self._last_s = last_s
         self._over_s: float | None = None
 
     def service_actions(self) -> None:
         """Called by `serve_forever` about twice a second. A run that goes on was not over."""
         try:
+            self.run.look()
             why = self.run.over()
-        except RunFolderError:  # the folder is being moved, or was removed
+        except RunFolderError as error:  # the folder is being moved, or was removed
+            log.warning("%s", error)
             return
         now_s = time.monotonic()
         if why is None:
@@ -160,7 +182,7 @@ class LiveServer(ThreadingHTTPServer):
         return f"http://{HOST}:{self.server_port}/"
 
     def server_close(self) -> None:
-        self.ended.set()
+        self.run.close()
         super().server_close()
 
 
@@ -185,7 +207,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _page(self) -> None:
         try:
-            body = self.server.run.page().encode()
+            body = self.server.run.page()
         except RunFolderError as error:
             self.send_error(HTTPStatus.SERVICE_UNAVAILABLE, "the run cannot be read", str(error))
             return
@@ -197,7 +219,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _stream(self) -> None:
         self._begin("text/event-stream")
         self.end_headers()
-        for message in messages(self.server.run, self.server.ended):
+        for message in messages(self.server.run):
             if not self._write(message):
                 return
 

@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 
 
 def html_page(
-    view: RunView, live: Sequence[tuple[str, str]] | None = None, pictures: Sequence[Picture] | None = None
+    view: RunView,
+    live: Sequence[tuple[str, str]] | None = None,
+    pictures: Sequence[Picture] | None = None,
+    seq: int = 0,
 ) -> str:
     """The page. pictures: if they were drawn already.
 
-    live: label and text of the state of a run at work, for a page that is served and follows it.
+    live: label and text of the state of a run at work, for a page that is served and follows it; seq: of the run's last
+    event.
     """
     from markupsafe import Markup
 
@@ -43,6 +47,7 @@ def html_page(
         plots={picture.name: Markup(picture.svg) for picture in drawn},
         plots_missing=plots_missing(),
         live=live,
+        seq=seq,
         style=Markup(style_text()),
         script=Markup(script),
         policy=_policy(script, is_live=live is not None),

@@ -46,18 +46,16 @@
       busy = false;
       if (again) { again = false; load(); }
     };
-    events.addEventListener("changed", load);
+    // Sent first whenever the connection is made: after the watch was gone, what was missed is fetched.
+    events.addEventListener("changed", (event) => { if (event.data !== page().dataset.live) load(); });
     events.addEventListener("status", (event) => {
       const rows = JSON.parse(event.data);
       const texts = document.querySelectorAll(".live dd");
       rows.forEach(([, text], index) => { if (texts[index]) texts[index].textContent = text; });
     });
-    // After the watch was gone (a laptop slept, it was started again), what was missed is fetched.
-    let opened = false;
-    events.addEventListener("open", () => { if (opened) load(); opened = true; });
   };
 
   showTools();
   foldOnPhone();
-  if (document.body.dataset.live !== undefined) follow();
+  if (page().dataset.live !== undefined) follow();
 })();
