@@ -117,6 +117,23 @@ def test_an_agent_drives_a_run_from_the_first_prompt_to_the_confirmed_kernel(hom
     assert list(view.confirmed) == [1]
 
 
+def test_start_run_can_turn_tuning_off(home: Path) -> None:
+    (home / "kernelwright.toml").unlink()
+    folder: list[str] = []
+
+    async def use(call: Call) -> None:
+        for given in ({"tuning": 0}, {}):
+            folder.append((await call("start_run", problem="double", trials=4, **given))["run"])
+            await settled(call)
+
+    drive(home, use)
+    tuning = []
+    for run_folder in folder:
+        with Journal.open(home / run_folder) as journal:
+            tuning.append(journal.info.settings.strategy_options["tuning"])
+    assert tuning == [0, 4]
+
+
 def test_without_limits_a_run_has_those_of_the_settings_file_else_the_defaults_of_optimize(home: Path) -> None:
     async def use(call: Call) -> None:
         assert (await call("start_run", problem="double"))["trials"]["limit"] == 40

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import pytest
 
 from kernelwright.model import Candidate, Evaluation, Operator, Request, Status
@@ -11,6 +12,7 @@ from kernelwright.propose.builtin import Builtin, next_config, tune
 from kernelwright.source import apply_config, default_config, find_tunables
 from kernelwright.spaces.space import Config, Parameter, Space, key
 from proposing import KERNEL, OTHER, context, failed, passed, search, starter, trial
+from samples import resources
 
 BUILTIN = Builtin()
 KEYS = ("BLOCK", "double_kernel.num_stages", "double_kernel.num_warps")
@@ -68,6 +70,16 @@ def test_what_failed_or_is_under_way_is_not_proposed_again() -> None:
 def test_a_config_that_spells_out_the_defaults_counts_as_the_default() -> None:
     first = config_of(improve(1), trial(0, config=default_config(KERNEL)))
     assert first == config_of(improve(1), starter()) != default_config(KERNEL)
+
+
+def test_a_kernel_that_no_call_launches_is_not_tuned() -> None:
+    idle = KERNEL + "\n\n@triton.jit\ndef idle_kernel(x, OTHER_BLOCK: tl.constexpr):\n    tl.store(x, 1.0)\n"
+    idle += "\n\ndef unused(x):\n    idle_kernel[(1,)](x, OTHER_BLOCK=64, num_warps=2)\n"
+    assert "idle_kernel.OTHER_BLOCK" in default_config(idle)
+    launched = msgspec.structs.replace(resources(), kernel="double_kernel")
+    evaluation = msgspec.structs.replace(passed(100.0), kernels=(launched,))
+    assert set(config_of(improve(1), trial(0, idle, evaluation=evaluation))) == set(KEYS)
+    assert "idle_kernel.OTHER_BLOCK" in config_of(improve(1), trial(0, idle)), "not known before it is compiled"
 
 
 def test_configs_of_other_sources_are_free() -> None:

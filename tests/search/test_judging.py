@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import msgspec
 import pytest
 
 from fakes import STARTER, evaluation_of
@@ -90,6 +91,23 @@ def test_the_portfolio_tunes_a_kernel_a_limited_number_of_times_and_never_where_
             found = timed(1000.0 - request.number, str(request.number)) if passes else FAILED
             strategy.tell(told(request, candidate, found))
         assert tunings == 4 * tuning
+
+
+def estimated(score_us: float, compiled: str) -> Evaluation:
+    return msgspec.structs.replace(timed(score_us, compiled), timing_kind="estimate")
+
+
+@pytest.mark.parametrize(
+    ("scores", "tunings"), [((100.0, 100.2), 1), ((100.0, 90.0, 89.9), 2), ((100.0, 90.0, 80.0, 70.0), 3)]
+)
+def test_tuning_ends_where_a_config_does_not_move_the_estimate(scores: tuple[float, ...], tunings: int) -> None:
+    strategy, asked_for = begun(tuning=3), list[Operator]()
+    for number, score_us in enumerate((*scores, 60.0)):
+        request = asked(strategy)
+        asked_for.append(request.operator)
+        candidate = Candidate(source="shared", config={"BLOCK": number})
+        strategy.tell(told(request, candidate, estimated(score_us, str(number))))
+    assert asked_for == [Operator.SEED, *[Operator.TUNE] * tunings, Operator.IMPROVE][: len(scores) + 1]
 
 
 def test_tuning_goes_on_from_the_best_config_so_far() -> None:

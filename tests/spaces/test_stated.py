@@ -78,6 +78,16 @@ def test_where_a_source_names_the_warps_of_one_kernel_it_keeps_those_of_others_u
     assert (one.name, one.choices) == ("small.num_warps", (1, 2))
 
 
+def test_what_only_kernels_use_that_no_call_launches_is_not_in_the_space() -> None:
+    both = SOURCE + SECOND.replace("=WARPS", "=4")
+    assert [one.name for one in found_space(both, {}, {"k"}).parameters] == ["BLOCK", "k.num_warps", "k.num_warps#2"]
+    names = [one.name for one in found_space(both, {}, {"small"}).parameters]
+    assert names == ["small.num_warps", "small.num_warps#2"]
+    assert found_space(AUTOTUNED, {"k": 12}, {"k"}).parameters
+    with pytest.raises(ConfigError, match="no tunables"):
+        found_space(AUTOTUNED, {"k": 12}, {"small"})
+
+
 def test_a_source_without_tunables_is_refused_with_what_to_do() -> None:
     with pytest.raises(ConfigError, match=r"no tunables.*tl\.constexpr"):
         found_space("x = 1\n", {})

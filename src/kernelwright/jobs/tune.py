@@ -92,8 +92,11 @@ def tune(
         with ThreadPoolExecutor(1) as beside:  # the source compiles while the problem is judged
             compiled = beside.submit(worker.compile, Candidate(source=source), "tune")
             require_qualified(worker, problem, notify, unqualified)
-        autotune = compiled.result().autotune
-        stated = stated_space(Path(space), source, autotune) if space is not None else found_space(source, autotune)
+        autotune, launched = compiled.result().autotune, {one.kernel for one in compiled.result().kernels}
+        if space is None:
+            stated = found_space(source, autotune, launched)
+        else:
+            stated = stated_space(Path(space), source, autotune)
         job = Tuning(info, source, stated, LiveDevice(worker, source, info), settings, begin, out, notify)
         return job.run(SAMPLERS[settings.sampler], worker.qualify().reason if unqualified else "")
 

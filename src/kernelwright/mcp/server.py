@@ -52,16 +52,17 @@ def add_runs(made: MCPServer, agent: AgentSession) -> None:
         strategy: str | None = None,
         starter: str | None = None,
         library: LibraryMode | None = None,
+        tuning: int | None = None,
         requests_at_once: int = 1,
     ) -> dict[str, Any]:
         """Begin a search and open it. problem: a name of list_problems, or a path. trials and minutes limit it.
         strategy: beam, evolve, greedy or random. starter: a file with a first kernel, where the problem has none.
         library: which operators of PyTorch kernels may call, none, finish or any (default: what the problem states).
-        requests_at_once: how many prompts may wait at the same time, for agents that answer several side by side.
-        What is left out is from ./kernelwright.toml, else from the defaults of `kernelwright optimize`. A kernel that
-        passed is tuned before the next request; tunings are not counted as trials. A problem of which this machine can
-        judge nothing is refused, with the lines to add. Gives the run's state; then call wait, until its first kernel
-        is judged."""
+        tuning: with how many other configs a kernel that passed is tried before the next request (default 4; 0: none);
+        they are not counted as trials. requests_at_once: how many prompts may wait at the same time, for agents that
+        answer several side by side. What is left out is from ./kernelwright.toml, else from the defaults of
+        `kernelwright optimize`. A problem of which this machine can judge nothing is refused, with the lines to add.
+        Gives the run's state; then call wait, until its first kernel is judged."""
         return await awaited(
             ctx,
             "loading the problem",
@@ -74,6 +75,7 @@ def add_runs(made: MCPServer, agent: AgentSession) -> None:
                 strategy=strategy,
                 starter=starter,
                 library=library,
+                option=None if tuning is None else {"tuning": tuning},
             ),
         )
 

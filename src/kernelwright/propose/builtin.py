@@ -50,8 +50,11 @@ class Builtin:
         candidate = parent.proposal.candidate
         if candidate is None:
             return self._error(f"trial {parent.number}, the parent, has no candidate to vary")
+        of_source = [t.evaluation for t in context.trials if t.proposal.candidate and t.evaluation
+                     and t.proposal.candidate.source == candidate.source]  # fmt: skip
+        launched = {one.kernel for evaluation in of_source for one in evaluation.kernels}
         try:
-            space = found_space(candidate.source, parent.evaluation.autotune if parent.evaluation else {})
+            space = found_space(candidate.source, parent.evaluation.autotune if parent.evaluation else {}, launched)
         except ConfigError:
             return self._error(f"the source of trial {parent.number} has no tunables to vary")
         tried, under_way = configs_of(candidate.source, space, context.trials, context.in_flight)

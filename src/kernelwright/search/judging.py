@@ -19,13 +19,17 @@ FURTHER = 4
 """The portfolio tunes a structure at most this many times `tuning`: tunings are not counted as trials, so another limit
 has to end them. A sampler gains little after 16 configs (docs/searching.md)."""
 
+LEAST = 0.01
+"""Smallest relative change of an estimate that counts: the formula (`roofline.estimate_us`) is coarser than that."""
+
 
 @dataclass
 class Structure:
     """A source with all its trials, which differ only in config.
 
     best: the fastest of these trials. before: the trial it has to beat, None where no parent passed. effort: tunings it
-    gets before it is judged. tuned: tunings it had so far. exhausted: the proposer has no other config for it.
+    gets before it is judged. tuned: tunings it had so far. exhausted: the proposer has no other config for it, or the
+    last one did not move its estimate.
     """
 
     operator: Operator
@@ -108,7 +112,7 @@ class Judging:
     def _tuned(self, trial: Trial, structure: Structure) -> Step | None:
         structure.tuned += 1
         structure.effort = max(structure.effort, structure.tuned)
-        structure.exhausted = trial.proposal.candidate is None
+        structure.exhausted = trial.proposal.candidate is None or is_unmoved(structure.best, trial)
         if structure.judged:
             self._gain(Operator.TUNE, trial, structure.best)
         if trial.score_us is not None:
@@ -144,3 +148,11 @@ class Judging:
             return
         if before is None or (before.evaluation is not None and beats(trial.evaluation, before.evaluation)):
             self._portfolio.gained(operator)
+
+
+def is_unmoved(before: Trial, after: Trial) -> bool:
+    """Whether another config left the estimated time as it was: then further configs say nothing either."""
+    if before.score_us is None or after.score_us is None or after.evaluation is None:
+        return False
+    moved = abs(after.score_us - before.score_us) / before.score_us
+    return after.evaluation.timing_kind == "estimate" and moved < LEAST

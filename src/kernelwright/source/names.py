@@ -23,7 +23,7 @@ class Tunable(Record, frozen=True, kw_only=True):
 
     key: `kernel.BLOCK`, `kernel.num_warps`, a constant's own name, or `autotune:kernel`; a second one with the same
     name in the file ends in `#2`. choices: ascending, including the default. idle: other values change nothing, for
-    example `num_stages` of a kernel without a loop to pipeline.
+    example `num_stages` of a kernel without a loop to pipeline. kernels: those that it is for.
     """
 
     key: str
@@ -31,6 +31,7 @@ class Tunable(Record, frozen=True, kw_only=True):
     choices: tuple[int, ...]
     kind: TunableKind
     idle: bool = False
+    kernels: tuple[str, ...] = ()
 
 
 PART_WORDS = ("BLOCK", "TILE")

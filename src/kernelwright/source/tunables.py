@@ -52,6 +52,7 @@ class Feed:
     smallest: int = 1
     kinds: set[TunableKind] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
+    kernels: set[str] = field(default_factory=set)
     blocked: bool = False
     pipelined: bool = False
     """Whether it is the `num_stages` of a kernel that has a loop to pipeline."""
@@ -143,10 +144,12 @@ def read_options(reader: Reader, launch: LaunchCall, feeds: dict[int, Feed]) -> 
             if origin is not None:
                 feed = feed_of(feeds, origin, key)
                 feed.kinds.add(option)
+                feed.kernels.add(kernel.name)
                 feed.pipelined = feed.pipelined or kernel.pipelined
         elif launch.given and not any(keyword.arg is None for keyword in launch.call.keywords):
             idle = option == "num_stages" and not kernel.pipelined
-            tunable = Tunable(key=key, default=default, choices=choices, kind=option, idle=idle)
+            one = (kernel.name,)
+            tunable = Tunable(key=key, default=default, choices=choices, kind=option, idle=idle, kernels=one)
             absent.append(Place(tunable, launch.call, option))
     return absent
 
@@ -223,6 +226,7 @@ def read_constants(reader: Reader, kernels: dict[str, Kernel], feeds: dict[int, 
 def use_constexpr(feed: Feed, name: str, kernel: Kernel) -> None:
     feed.kinds.add("constexpr")
     feed.names.add(name)
+    feed.kernels.add(kernel.name)
     feed.smallest = max(feed.smallest, kernel.smallest_block)
 
 
@@ -242,7 +246,8 @@ def autotune_place(reader: Reader, kernel: Kernel) -> Place | None:
     if configs is None:
         return None
     choices = tuple(range(len(configs.elts)))
-    return Place(Tunable(key=AUTOTUNE + kernel.name, default=0, choices=choices, kind="autotune"), None)
+    one = (kernel.name,)
+    return Place(Tunable(key=AUTOTUNE + kernel.name, default=0, choices=choices, kind="autotune", kernels=one), None)
 
 
 def autotune_list(reader: Reader, kernel: Kernel) -> ast.List | ast.Tuple | None:
@@ -281,4 +286,6 @@ def place_of(feed: Feed) -> Place | None:
     if not choices:
         return None
     idle = kind == "num_stages" and not feed.pipelined
-    return Place(Tunable(key=feed.key, default=value, choices=choices, kind=kind, idle=idle), feed.origin.node)
+    kernels = tuple(sorted(feed.kernels))
+    tunable = Tunable(key=feed.key, default=value, choices=choices, kind=kind, idle=idle, kernels=kernels)
+    return Place(tunable, feed.origin.node)

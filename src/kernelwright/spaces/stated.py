@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +25,14 @@ OPTIONS = ("num_warps", "num_stages")
 """Kinds of tunables that any launch has, in the source or by default."""
 
 
-def found_space(source: str, autotune: Mapping[str, int]) -> Space:
-    """The tunables of `source` with their choices, without idle ones. Where a constant of the source gives `num_warps`,
-    launches that write it as a number or omit it are not tuned: the author is assumed to have named what matters. The
-    same for `num_stages`. autotune: by kernel whose list of configs the source computes, their number
-    (`Evaluation.autotune`). Raises `ConfigError` if nothing can be tuned."""
+def found_space(source: str, autotune: Mapping[str, int], launched: Collection[str] = ()) -> Space:
+    """The tunables of `source` with their choices, without idle ones and those of kernels that no call launches. Where
+    a constant of the source gives `num_warps`, launches that write it as a number or omit it are not tuned: the author
+    is assumed to have named what matters. The same for `num_stages`. autotune: by kernel whose list of configs the
+    source computes, their number (`Evaluation.autotune`). launched: kernels; empty if not known. Raises `ConfigError`
+    if nothing can be tuned."""
     every = [one for one in every_tunable(source, autotune) if not one.idle]
+    every = [one for one in every if not (launched and one.kernels) or not set(one.kernels).isdisjoint(launched)]
     named = {one.kind for one in every if one.kind in OPTIONS and not is_of_launch(one)}
     tunables = [one for one in every if one.kind not in named or not is_of_launch(one)]
     if not tunables:
@@ -55,7 +57,7 @@ def every_tunable(source: str, autotune: Mapping[str, int]) -> list[Tunable]:
     for kernel, count in sorted(autotune.items()):
         key = AUTOTUNE + kernel
         if count > 1 and key not in known:
-            found.append(Tunable(key=key, default=0, choices=tuple(range(count)), kind="autotune"))
+            found.append(Tunable(key=key, default=0, choices=tuple(range(count)), kind="autotune", kernels=(kernel,)))
     return found
 
 
