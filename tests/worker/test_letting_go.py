@@ -139,7 +139,7 @@ def test_what_is_timed_alone_is_never_let_go_and_its_timed_runs_are_checked(us: 
 def test_a_confirmation_is_timed_alone(monkeypatch: pytest.MonkeyPatch, purpose: str, given: Incumbent | None) -> None:
     asked: list[Incumbent | None] = []
     monkeypatch.setattr(evaluate, "verify", lambda subject, case: PASSED)
-    monkeypatch.setattr(evaluate, "superfluous", lambda subject, case: None)
+    monkeypatch.setattr(evaluate, "leave_out", lambda subject, case: None)
     monkeypatch.setattr(evaluate, "measure", lambda subject, result, incumbent: asked.append(incumbent))
     evaluate.judged(cast(Subject, FakeSubject(FakeProcesses(us=99.0))), INFO.case, purpose, INCUMBENT)
     assert asked == [given]

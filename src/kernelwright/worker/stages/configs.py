@@ -23,9 +23,9 @@ FAILED = (Status.WRONG, Status.RUNTIME_ERROR, Status.CRASHED)
 one proves nothing."""
 
 
-def judge_configs(subject: Subject, results: list[CaseResult]) -> list[CaseResult]:
-    """The results of a candidate, with the first failure of another config. The configs are judged on the largest small
-    case that passed. Those that were not judged are added to `subject.unjudged`."""
+def judge_configs(subject: Subject, results: list[CaseResult]) -> CaseResult | None:
+    """The first failure of another config on the largest small case that passed. Configs that were not judged are added
+    to `subject.unjudged`."""
     sizes = {one.case.name: one.bytes for one in subject.session.loaded().cases if one.case.small}
     passed = [one.case for one in results if one.status is Status.PASSED and one.case in sizes]
     case = max(passed, key=lambda name: sizes[name], default="")
@@ -38,11 +38,10 @@ def judge_configs(subject: Subject, results: list[CaseResult]) -> list[CaseResul
         else:
             found = _result(subject, {**chosen, kernel: index}, case, judged)
             if found.status in FAILED:
-                found = msgspec.structs.replace(found, reason=f"with {_named(subject, kernel, index)}: {found.reason}")
-                return [*(one for one in results if one.case != case), found]
+                return msgspec.structs.replace(found, reason=f"with {_named(subject, kernel, index)}: {found.reason}")
             why = "" if found.status is Status.PASSED else f"{found.status.value}: {found.reason}"
         subject.unjudged += [f"{_named(subject, kernel, index)}: {why}"] * bool(why)
-    return results
+    return None
 
 
 def _result(subject: Subject, chosen: dict[str, int], case: str, judged: list[Plan]) -> CaseResult:

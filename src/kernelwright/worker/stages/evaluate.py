@@ -14,7 +14,7 @@ from kernelwright.worker.processes.outcome import Ended, Killed
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.configs import judge_configs
 from kernelwright.worker.stages.measure import estimate, library_shares, measure
-from kernelwright.worker.stages.necessity import imitated, superfluous
+from kernelwright.worker.stages.necessity import imitated, leave_out, superfluous
 from kernelwright.worker.stages.physical import verified_anew
 from kernelwright.worker.stages.subject import Subject
 from kernelwright.worker.stages.verify import verify, verify_strided
@@ -54,24 +54,26 @@ def _evaluated(
                 results.append(judged(subject, case, purpose, incumbent))
                 if results[-1].status not in GOOD and purpose not in WHOLE:
                     break
-            if any(result.below_bound for result in results) and all(result.status in GOOD for result in results):
-                results = once_more(subject, results)
-        if purpose == "verify" and all(result.status in GOOD for result in results):
+            if are_good(results):
+                results = replaced(results, superfluous(subject))
+            if are_good(results) and any(result.below_bound for result in results):
+                every = with_strided(session, [info.case for info in session.loaded().cases])
+                results = replaced(results, verified_anew(subject, every))
+        if purpose == "verify" and are_good(results):
             with subject.stage("configs"):
-                results = judge_configs(subject, results)
+                results = replaced(results, judge_configs(subject, results))
     except Ended as ended:
         return evaluation(subject, ended.status, ended.reason, results, isinstance(ended, Killed)), ended.lost
     return evaluation(subject, *conclusion(results, list(subject.unfinished.values())), results), False
 
 
-def once_more(subject: Subject, results: list[CaseResult]) -> list[CaseResult]:
-    """Verify a candidate again that was faster than a derived bound. Returns its results, with the failure if one was
-    found."""
-    session = subject.session
-    doubt = verified_anew(subject, with_strided(session, [info.case for info in session.loaded().cases]))
-    if doubt is None:
-        return results
-    return [*(result for result in results if result.case != doubt.case), doubt]
+def are_good(results: list[CaseResult]) -> bool:
+    return all(result.status in GOOD for result in results)
+
+
+def replaced(results: list[CaseResult], failed: CaseResult | None) -> list[CaseResult]:
+    """The results, with a later failure of a case in place of its result."""
+    return results if failed is None else [*(one for one in results if one.case != failed.case), failed]
 
 
 def cases_for(session: Session, purpose: str) -> list[Case]:
@@ -108,7 +110,8 @@ def judged(subject: Subject, case: Case, purpose: str, incumbent: Incumbent | No
         return verify_strided(subject, case)
     result = verify(subject, case)
     if result.status is Status.PASSED:
-        rejection = superfluous(subject, case.name) or imitated(subject, case.name, purpose != "tune")
+        leave_out(subject, case)
+        rejection = imitated(subject, case.name, purpose != "tune")
         if rejection is not None:
             return rejection
         result = msgspec.structs.replace(result, library=library_shares(subject, case.name))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kernelwright.model import CaseResult, Status
+from kernelwright.model import Case, CaseResult, Status
 from kernelwright.worker.judge.messages import Draws
 from kernelwright.worker.plan.plan import (
     Copy,
@@ -29,23 +29,26 @@ from kernelwright.worker.stages.subject import Subject
 from kernelwright.worker.stages.verify import replayed
 
 
-def superfluous(subject: Subject, case: str) -> CaseResult | None:
-    """A rejection if the output of a verified case stays right without one of its kernels. Each kernel is tried once
-    per candidate.
+def leave_out(subject: Subject, case: Case) -> None:
+    """Leave out each kernel of a verified case in turn, unless the kernel contributed to an earlier case of this kind.
 
-    A kernel is necessary if the call without it fails or does not end.
+    A kernel contributes if the call without it is wrong on a draw, fails or does not end.
     """
-    plan = subject.plans[case]
-    for kernel in sorted({launch.kernel for launch in plan.launches if 0 not in launch.grid} - subject.necessary):
+    plan, idle = subject.plans[case.name], subject.idle
+    for kernel in sorted({launch.kernel for launch in plan.launches if 0 not in launch.grid}):
         rest = without(plan, kernel)
-        if not leaves_unwritten(rest):
+        if "" not in (idle.get((kernel, False)), idle.get((kernel, case.derived))):
             with subject.leased("necessity"):
-                # Draw 0 poisons memory with NaN, which as an index points just before the buffer.
-                result = replayed(subject, case, rest, draw=0, limit_s=subject.processes.limits.suppressed_s)
-            if result.status is Status.PASSED:
-                reason = f"the kernel {kernel} does not contribute: without it the output is still right"
-                return CaseResult(case=case, status=Status.REJECTED, reason=reason)
-        subject.necessary.add(kernel)
+                is_idle = not leaves_unwritten(rest) and _is_right(subject, case.name, rest)
+            idle[kernel, case.derived] = case.name if is_idle else ""
+
+
+def superfluous(subject: Subject) -> CaseResult | None:
+    """A rejection if a kernel contributes to no stated case. Derived cases decide for kernels that ran on no other."""
+    for (kernel, is_derived), case in sorted(subject.idle.items()):
+        if case and not (is_derived and (kernel, False) in subject.idle):
+            reason = f"the kernel {kernel} does not contribute: without it the output is still right"
+            return CaseResult(case=case, status=Status.REJECTED, reason=reason)
     return None
 
 

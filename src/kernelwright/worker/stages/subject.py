@@ -81,7 +81,8 @@ class Subject:
         self.branches: dict[str, Branches] = {}
         self.confinement: dict[str, str] = {}
         self.autotune: dict[str, int] = {}
-        self.necessary: set[str] = set()
+        self.idle: dict[tuple[str, bool], str] = {}
+        """By kernel and whether cases are derived: a case that is right without it, "" if it contributes to one."""
         self.lessened: set[Outline] = set()
         self.log = ""
         self.sent: dict[int, AddPlan | AddText] = {}  # by the id() of a plan; the value keeps that plan alive
