@@ -314,6 +314,40 @@ def test_a_number_that_follows_from_no_size_ends_the_conversion() -> None:
         candidate_text(Generated(captures=tuple(texts), inputs=(("x", None),)))
 
 
+def unlike(rows: int) -> Change:
+    """Of one structure, with a number that follows from no size."""
+    return lambda text: text.replace("< r0_numel)", f"< {77 * rows + 7 * rows**2})")
+
+
+def structured(rows: int) -> Change:
+    """Of another structure at every size."""
+    return lambda text: text.replace("tmp1 = ", "tmp1 = " + f"{rows}.0 * " * (rows % 7))
+
+
+def raised(rows: int) -> Change:
+    """At other sizes, of a form that the conversion does not know."""
+    return lambda text: text if rows == SIZES[0][0] else text.replace(LAUNCH, "new_form()\n        " + LAUNCH)
+
+
+@pytest.mark.parametrize("change", [unlike, structured, raised])
+def test_where_sizes_do_not_agree_those_of_the_only_case_are_constants(change: Callable[[int], Change]) -> None:
+    texts = tuple(capture(rows, width, change(rows)) for rows, width in SIZES)
+    generated = Generated(captures=texts, inputs=(("x", None),), torch="2.13")
+    with pytest.raises(NotConverted):
+        candidate_text(generated)
+    text = candidate_text(msgspec.structs.replace(generated, is_only_case=True))
+    ast.parse(text)
+    assert "captured sizes only" in text
+    assert "if tuple(x.shape) != (64, 4096):" in text
+    assert "% " not in text.partition("def kernel_function")[2]
+
+
+def test_a_candidate_for_several_sizes_comes_before_one_for_the_captured_sizes() -> None:
+    text = candidate_text(msgspec.structs.replace(of_rows(), is_only_case=True))
+    assert text == candidate_text(of_rows())
+    assert "captured sizes only" not in text
+
+
 def test_the_round_sizes_of_the_timed_case_may_be_an_exception() -> None:
     """There Inductor leaves things out; the sizes around it count, where there are enough."""
     texts = [capture(r, w, lambda t, r=r: t.replace("tmp1 = ", "tmp1 = 1.0 * ") if r == 64 else t)  # type: ignore[misc]

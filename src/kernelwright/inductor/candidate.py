@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from kernelwright.inductor.compare import Holes, compared, structure
 from kernelwright.inductor.faults import LeaveIt, NotConverted, UnknownText
 from kernelwright.inductor.host import Host
@@ -30,6 +32,9 @@ LIBDEVICE = "from triton.language.extra import libdevice"
 
 HALF = ("float16", "bfloat16")
 
+CAPTURED_ONLY = "captured sizes only"
+"""In the text of a candidate whose sizes are constants."""
+
 
 def candidate_text(generated: Generated, library: LibraryMode = "any", split: bool = False) -> str:
     """The first of `candidate_texts`."""
@@ -44,6 +49,8 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
     Inductor would time. library: the library steps that the problem allows. Where products and convolutions are not
     allowed, only candidates with templates in their place are returned. split: whether templates come with split
     float32 products first, see `products`; a library call alone is then not left where these may be faster.
+    Where the sizes do not agree, and the problem states one case only, its sizes become constants: all others are
+    refused.
     Raises `LeaveIt` where a library call is the computation, `NotConverted` where no code can be converted completely.
     """
     try:
@@ -92,6 +99,9 @@ def _texts(generated: Generated, library: LibraryMode, split: bool) -> list[str]
         return list(dict.fromkeys([*(texts[0] for texts in allowed), *(one for texts in allowed for one in texts)]))
     if reason is not None:
         raise LeaveIt(reason)
+    if generated.is_only_case and len(generated.captures) > 1:
+        first = {"captures": generated.captures[:1], "templates": generated.templates[:1], "rows": ()}
+        return _texts(msgspec.structs.replace(generated, **first), library, split)
     if failures:
         raise failures[0]
     fault = f"; {generated.reason}" if generated.reason else ""
@@ -177,7 +187,7 @@ def _candidate(
     arguments = literal_eval(generated.arguments) if generated.arguments else inputs
     signature = [*arguments, *(name for name in used if name not in inputs)]
     functions, after = kernels.functions, _main(generated, signature, dense, sizes, host)
-    before = [_header(generated, host, functions), *functions]
+    before = [_header(generated.torch, len(captures), host, functions), *functions]
     made = ["\n\n\n".join(part for part in (*before, one, after) if part) + "\n" for one in kernels.tunables]
     return _Made(made, sizes.restrictions, host.library)
 
@@ -226,13 +236,17 @@ def _needed(module: Module, holes: Holes) -> dict[str, tuple[int | float, ...]]:
     return {name: values for name, values in holes.values.items() if name in used}
 
 
-def _header(generated: Generated, host: Host, functions: Sequence[str]) -> str:
+def _header(torch: str, sizes: int, host: Host, functions: Sequence[str]) -> str:
+    """torch: its version. sizes: how many were compared."""
     more = f"\n{LIBDEVICE}" if any("libdevice." in one for one in functions) else ""
     library = f" Library steps: {', '.join(dict.fromkeys(host.library))}." if host.library else ""
-    return (
-        f'"""Converted from the kernels that torch.compile of torch {generated.torch} generates for the reference.\n\n'
+    compared = (
         "Their texts at several sizes were compared: numbers that follow from shapes are computed, and sizes\n"
-        f'that they do not serve are refused.{library}\n"""\n\n'
+        "that they do not serve are refused."
+    )
+    return (
+        f'"""Converted from the kernels that torch.compile of torch {torch} generates for the reference.\n\n'
+        f'{compared if sizes > 1 else f"They serve the {CAPTURED_ONLY}: all others are refused."}{library}\n"""\n\n'
         f"{IMPORTS}{more}"
     )
 

@@ -44,8 +44,9 @@ class Generated(Record, frozen=True, kw_only=True):
     library besides kernels. rows: captures at the same sizes that reduce rows in one piece, if `captures` loop over
     them. inputs: forward's arguments in order (of nested ones the leaves), each with None for a tensor, else the Python
     literal of its value. arguments, returns: how arguments and outputs are nested (`worker.plan.structure`), "" if they
-    are not. precision: of float32 products. reason: why nothing was generated, or no templates or rows; empty if
-    nothing failed.
+    are not. precision: of float32 products. is_only_case: whether the problem states no case but that of the first
+    capture, so that a kernel may serve its sizes only. reason: why nothing was generated, or not at every size, or no
+    templates or rows; empty if nothing failed.
     """
 
     captures: tuple[Capture, ...] = ()
@@ -56,4 +57,5 @@ class Generated(Record, frozen=True, kw_only=True):
     returns: str = ""
     precision: Literal["ieee", "tf32"] = "ieee"
     torch: str = ""
+    is_only_case: bool = False
     reason: str = ""

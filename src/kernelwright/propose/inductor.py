@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from kernelwright import codec
 from kernelwright.inductor import NotConverted, can_split, candidate_texts
+from kernelwright.inductor.candidate import CAPTURED_ONLY
 from kernelwright.inductor.products import has_sizes, is_exact, is_split
 from kernelwright.model import Candidate, Operator, Proposal, Request, Trial
 from kernelwright.propose.builtin import Builtin
@@ -58,9 +59,10 @@ class Inductor:
             return Proposal(author=AUTHOR, error="every kernel that torch.compile generates was tried before")
         texts = [one.text for one in generated.captures]
         kernels, characters = candidate.source.count("# Fuses: "), sum(map(len, texts))
+        compared = CAPTURED_ONLY if CAPTURED_ONLY in candidate.source else f"sizes compared: {len(texts)}"
         note = (
-            f"from what torch.compile of torch {generated.torch} generates (kernels: {kernels}; sizes compared: "
-            f"{len(texts)}; characters: {characters:,}; sha256 {codec.sha(texts[0])[:12]})"
+            f"from what torch.compile of torch {generated.torch} generates (kernels: {kernels}; {compared}; "
+            f"characters: {characters:,}; sha256 {codec.sha(texts[0])[:12]})"
         )
         return Proposal(author=AUTHOR, candidate=candidate, note=note)
 

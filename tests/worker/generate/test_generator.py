@@ -283,6 +283,51 @@ def test_where_other_captures_fail_the_rest_remains(shared_worker: StartedWorker
             candidate_text(found, "none")
 
 
+ELSEWHERE = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        if x.is_cuda and x.shape[0] != 2048:
+            raise ValueError("of another size")
+        return torch.softmax(x, -1)
+
+def get_inputs(rows=2048, columns=512):
+    return [torch.randn(rows, columns)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_where_no_other_size_can_be_generated_the_sizes_of_the_only_case_remain(
+    shared_worker: StartedWorker, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere.py").write_text(ELSEWHERE)
+    worker = shared_worker()
+    worker.load(str(tmp_path / "elsewhere.py"), which="derived")
+    generated = worker.generate()
+    assert len(generated.captures) == 1
+    assert "line 7 raised ValueError: of another size" in generated.reason
+    source = candidate_text(generated, "none")
+    assert "captured sizes only" in source
+    found = worker.evaluate(Candidate(source=source), "search")
+    assert found.status is Status.NOT_VERIFIED, "no GPU, and no small case that it serves"
+    assert [one.name for one in found.serves] == ["sized"]
+    assert next(one for one in found.results if "derived" not in one.case).timing is not None
+
+
+def test_where_other_cases_are_stated_their_sizes_have_to_be_generated(
+    shared_worker: StartedWorker, tmp_path: Path
+) -> None:
+    small = "\nCASES = [dict(name='large'), dict(name='small', small=True, rows=3)]\n"
+    (tmp_path / "stated.py").write_text(ELSEWHERE + small)
+    shared_worker().load(str(tmp_path / "stated.py"))
+    found = shared_worker().generate()
+    assert found.captures == ()
+    assert "line 7 raised ValueError: of another size" in found.reason
+
+
 LAYER = """
 import torch.nn as nn
 import torch

@@ -54,8 +54,9 @@ def generate(job: Generate) -> Generated:
     allow_tf32(problem.precision == "tf32")
     series = Series(problem, cases, job.dtype)
     captures = series.attempted("captures", series.ordinary())
-    if not captures:
-        return Generated(reason=series.faults["captures"])
+    is_only_case = all(case is base or case.derived for case in problem.cases)
+    if not captures or (len(captures) == 1 < len(cases) and not is_only_case):
+        return Generated(reason="; ".join(series.faults.values()))
     templates: tuple[Capture, ...] = ()
     if may_have_templates(captures[0], problem.precision):
         templates = series.attempted("templates", series.templates())
@@ -69,6 +70,7 @@ def generate(job: Generate) -> Generated:
         returns=problem.specs(base, job.dtype).returns,
         precision=problem.precision,
         torch=str(torch.__version__),
+        is_only_case=is_only_case,
         reason="; ".join(f"{name}: {fault}" for name, fault in series.faults.items()),
     )
 

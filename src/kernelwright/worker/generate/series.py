@@ -30,10 +30,17 @@ class Series:
         self.faults: dict[str, str] = {}
 
     def ordinary(self) -> Iterator[Capture]:
+        """A size at which Inductor fails is left out, and noted in `faults`; the timed one raises its error."""
         self.choices.restart()
         for case in self.cases:
             self.choices.begin()
-            made = capture(self.problem, case, self.dtype)
+            try:
+                made = capture(self.problem, case, self.dtype)
+            except Exception as error:
+                if case is self.cases[0]:
+                    raise
+                self._note(case.name, error)
+                continue
             yield msgspec.structs.replace(made, splits=self.choices.splits())
 
     def templates(self) -> Iterator[Capture]:
@@ -53,18 +60,22 @@ class Series:
                     yield from series
 
     def attempted(self, name: str, captures: Iterator[Capture]) -> tuple[Capture, ...]:
-        """The captures; empty, with the fault in `faults`, where Inductor fails at any size. Raises `ProblemError`."""
+        """The captures; empty, with the fault in `faults`, where Inductor fails at the timed size. Raises
+        `ProblemError`."""
         try:
             return tuple(captures)
         except ProblemError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever Inductor raises ends this series, not the run
-            traceback.print_exc()
-            words = words_of(error).partition("\n")[0][:300]
-            cure = cure_for(error, words)
-            who = self._who_raised(error)
-            self.faults[name] = f"{who} raised {type(error).__name__}: {words}{f' ({cure})' if cure else ''}"
+            self._note(name, error)
             return ()
+
+    def _note(self, name: str, error: Exception) -> None:
+        traceback.print_exception(error)
+        words = words_of(error).partition("\n")[0][:300]
+        cure = cure_for(error, words)
+        who = self._who_raised(error)
+        self.faults[name] = f"{who} raised {type(error).__name__}: {words}{f' ({cure})' if cure else ''}"
 
     def _who_raised(self, error: Exception) -> str:
         """The line of the problem's file in which an error was raised, else Inductor."""
