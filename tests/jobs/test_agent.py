@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -146,7 +147,7 @@ def test_an_agent_s_run_has_the_settings_of_the_same_run_of_optimize() -> None:
     agent = AgentSession(start_worker=starting(), notify=silent)
     begun = Path(agent.start("double")["run"])
     agent.close()
-    same = optimize("double", proposer="mailbox", start_worker=starting(), notify=silent)
+    same = optimize("double", proposer="mailbox", option={"width": 1}, start_worker=starting(), notify=silent)
     assert settings_of(begun) == settings_of(same.folder)
 
 
@@ -209,15 +210,35 @@ def test_while_a_kernel_is_judged_the_session_answers_at_once() -> None:
     agent.close()
 
 
-def test_several_requests_at_once_say_what_happened_since_they_were_asked() -> None:
+def test_a_prompt_that_waits_has_the_results_of_the_others_and_says_what_is_true_of_them() -> None:
     agent = AgentSession(start_worker=starting(), notify=silent)
     agent.start("double", trials=5, option=PROMPTS_ONLY, at_once=3)
     assert settled(agent)["state"]["waiting"] == [1, 2, 3]
-    assert agent.next_request(3)["since"] == []
-    agent.submit(1, KERNEL.format(block=512))
-    settled(agent)
-    one = agent.next_request(3)["since"][0]
-    assert (one["trial"], one["status"], one["score_us"]) == (1, "passed", 100.0)
+    assert "| 1 |" not in agent.next_request(3)["prompt"]
+    assert "Others are changing this kernel" in agent.next_request(3)["prompt"]
+    for number, block in ((1, 512), (2, 256)):
+        agent.submit(number, KERNEL.format(block=block))
+        settled(agent)
+    prompt = agent.next_request(3)["prompt"]
+    assert "| 1 | improve | 0 |" in prompt
+    assert "| 2 | improve | 0 |" in prompt
+    assert "Others are changing this kernel" not in prompt
+    agent.close()
+
+
+def test_one_request_at_a_time_starts_from_the_newest_best_kernel() -> None:
+    agent = AgentSession(start_worker=starting(), notify=silent)
+    agent.start("double", trials=5)
+    for number, block in enumerate((128, 512), start=1):
+        (request,) = settled(agent)["state"]["waiting"]
+        prompt = agent.next_request()["prompt"]
+        assert "Others are changing this kernel" not in prompt
+        if number == 2:
+            best = min(agent._view().trials, key=lambda trial: trial.score_us or math.inf)
+            assert best.proposal.candidate is not None
+            assert f"## The kernel to improve (trial {best.number})" in prompt
+            assert best.number > 0
+        agent.submit(request, KERNEL.format(block=block))
     agent.close()
 
 

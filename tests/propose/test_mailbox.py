@@ -44,12 +44,31 @@ def test_a_request_becomes_a_prompt_file_that_says_how_to_answer(tmp_path: Path)
     assert stat.S_IMODE(path.stat().st_mode) & 0o444 == 0o444, "others may read it"
 
 
-def test_asking_again_leaves_the_prompt_as_it_was(tmp_path: Path) -> None:
+def test_a_prompt_that_waits_gets_the_newest_results_and_keeps_its_question(tmp_path: Path) -> None:
+    slower = [trial(n, f"{KERNEL}x = {n}\n", evaluation=passed(300.0), parents=(0,)) for n in range(1, 9)]
     path = asked(tmp_path)
-    path.write_text("what was shown to somebody", encoding="utf-8")
-    asked(tmp_path)
-    assert path.read_text(encoding="utf-8") == "what was shown to somebody"
+    assert "| 1 |" not in path.read_text(encoding="utf-8")
+    MAILBOX.propose(IMPROVE, context(starter(), slower[0], folder=tmp_path))
+    for known in (slower[:1], slower):
+        MAILBOX.propose(IMPROVE, context(starter(), *known, folder=tmp_path))
+        text = path.read_text(encoding="utf-8")
+        assert all(f"| {one.number} |" in text for one in known)
+        assert "# Why was trial 1 a surprise?" in text
     assert [entry.name for entry in path.parent.iterdir()] == ["007.prompt.md"]
+
+
+def test_a_prompt_stays_as_it_was_answered_and_is_not_written_where_nothing_is_new(tmp_path: Path) -> None:
+    path = asked(tmp_path)
+    before = path.stat().st_ino
+    asked(tmp_path)
+    assert path.stat().st_ino == before, "a new text would be another file"
+    shown = path.read_text(encoding="utf-8")
+    reply_file(tmp_path, REPLY)
+    blobs = Blobs()
+    found = MAILBOX.propose(IMPROVE, context(starter(), trial(1), folder=tmp_path, blobs=blobs))
+    assert found is not None
+    assert found.prompt is not None
+    assert blobs[found.prompt] == shown == path.read_text(encoding="utf-8")
 
 
 def test_a_reply_becomes_a_candidate_signed_by_its_author(tmp_path: Path) -> None:

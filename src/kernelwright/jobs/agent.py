@@ -8,6 +8,7 @@ left at any moment, and continued here or with `optimize --resume`.
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 import threading
 from contextlib import AbstractContextManager, ExitStack
@@ -27,7 +28,7 @@ from kernelwright.jobs.runs import OpenRun, begin, new_run, reopen
 from kernelwright.jobs.session import run_session
 from kernelwright.jobs.settings import NO_FILE, SettingsFile, read_options
 from kernelwright.jobs.worker import Notify, StartWorker
-from kernelwright.journal import EventKind, Journal
+from kernelwright.journal import Journal
 from kernelwright.model import Scalar, Trial
 from kernelwright.propose import deposit_reply, prompt_path, waiting, withdraw, without_orders, without_shared
 from kernelwright.propose.reply import blocks
@@ -100,6 +101,9 @@ class AgentSession:
         with self._choosing:
             given = read_options({"target": self.target, **options, "problem": problem, "proposer": MAILBOX})
             run = new_run(given, settings, start_worker=self.start_worker, ask=refuse, notify=self.notify)
+            if run.settings.strategy == "beam":  # a round has the requests that wait, made from the newest best kernels
+                options = {"width": at_once, **run.settings.strategy_options}
+                run = dataclasses.replace(run, settings=replace(run.settings, strategy_options=options))
             self._open(begin(run, notify=self.notify), at_once)
             return self.state()
 
@@ -148,8 +152,8 @@ class AgentSession:
     # --- working on it ----------------------------------------------------------------------------------------
 
     def next_request(self, number: int | None = None, whole: bool = False) -> dict[str, Any]:
-        """The prompt of a waiting request: the given one, or the first. since: results of the trials that finished
-        after it was written. whole: include the rules and the problem even if an earlier prompt had them.
+        """The prompt of a waiting request with all results so far: of the given one, or of the first. whole: include
+        the rules and the problem even if an earlier prompt had them.
         """
         with self._lock:
             run = self._opened()
@@ -166,17 +170,8 @@ class AgentSession:
             return {
                 "number": chosen,
                 "waiting": list(open_numbers),
-                "since": self._since(chosen),
                 "prompt": without_shared(prompt, run.prompt) if is_known else prompt,
             }
-
-    def _since(self, number: int) -> list[dict[str, Any]]:
-        """The trials that finished after a request was asked, so its prompt may not include them."""
-        events = self._opened().journal.history()
-        asked = next((e.seq for e in events if e.kind is EventKind.ASKED and e.number == number), 0)
-        finished = {e.number for e in events if e.kind is EventKind.TOLD and e.seq > asked}
-        view = self._view()
-        return [short_trial(trial, view) for trial in view.trials if trial.number in finished]
 
     def submit(self, number: int, reply: str) -> dict[str, Any]:
         """Hand in a reply, a module or Markdown with one; it is judged in the background. Raises `RequestError` for a

@@ -231,9 +231,9 @@ class RunState:
         return [self.requests[number] for number in self._open if number not in self.proposals]
 
     def siblings(self, number: int) -> int:
-        """Number of other open requests, except tunings, that have the same first parent."""
+        """Number of other requests that wait for a proposal, except tunings, and have the same first parent."""
         parents = self.requests[number].parents[:1]
-        others = [self.requests[other] for other in self._open if other != number]
+        others = [one for one in self.open_requests() if one.number != number]
         return sum(one.parents[:1] == parents and one.operator is not Operator.TUNE for one in others)
 
     def trials(self) -> tuple[Trial, ...]:

@@ -123,8 +123,8 @@ def add_answers(made: MCPServer, agent: AgentSession) -> None:
     @made.tool(annotations=READS)
     def next_request(number: int | None = None, whole: bool = False) -> dict[str, Any]:
         """The prompt of the next request that waits, or of the one named: the kernel to start from, where its time
-        goes, what was tried. The first one of a run begins with the rules and the problem; whole gives them again.
-        since: trials that were finished after the prompt was written. Answer it with submit."""
+        goes, what was tried so far. The first one of a run begins with the rules and the problem; whole gives them
+        again. Answer it with submit."""
         return agent.next_request(number, whole)
 
     @made.tool(annotations=WRITES)

@@ -1,8 +1,9 @@
 """The mailbox proposer: prompts and replies are files, for a person, a coding agent or a batch service.
 
 `RUN/mailbox/NNN.prompt.md` is the prompt of request NNN; `NNN.reply.md` (or `NNN.reply.py`, the bare module) answers
-it. The run does not block: a request without a reply stays open, and a later session reads the reply, on this machine
-or another. Files are written atomically, and a reply that may still be growing is not read.
+it. The run does not block: a request without a reply stays open, its prompt is kept up to date while trials finish, and
+a later session reads the reply, on this machine or another. Files are written atomically, and a reply that may still be
+growing is not read.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from kernelwright.errors import RequestError, RunFolderError
 from kernelwright.folders import read_file, write_file
 from kernelwright.llm.protocol import joined
-from kernelwright.model import Operator, Proposal, Reflection, Request
+from kernelwright.model import Operator, Proposal, Reflection, Request, Trial
 from kernelwright.propose.builtin import tune
 from kernelwright.propose.prompt import NoPrompt, prompt_for, reflect_question, render, template
 from kernelwright.propose.protocol import Context
@@ -74,31 +75,16 @@ class Mailbox:
         """None while there is no reply. Raises `RunFolderError` where the folder cannot be written."""
         if request.operator is Operator.TUNE:
             return tune(request, context)
-        path = prompt_path(context.folder, request.number)
-        if not path.exists():
+        path, reply = prompt_path(context.folder, request.number), self._reply(context.folder, request.number)
+        written = read_kept(context.folder, path) if path.exists() else ""
+        if reply is None or not written:
             try:
-                prompt = prompt_for(request, context, "mailbox")
+                text = prompt_text(request, context, written)
             except NoPrompt as error:
                 return Proposal(author=AUTHOR, error=str(error))
-            markdown, module = reply_paths(context.folder, request.number)
-            surprises = surprising(context.trials)
-            # Prompts of one round may ask about the same surprise: each is written without knowledge of the others.
-            about = surprises[request.number % len(surprises)] if surprises else None
-            values = {
-                "number": str(request.number),
-                "run": context.folder.name,
-                "reply": markdown.name,
-                "bare": module.name,
-                "system": joined(prompt.system),
-                "prompt": prompt.text.strip(),
-                "reflect": f"{reflect_question(about, context)}\n{ABOVE}\n\n---\n\n" if about else "",
-            }
-            text = render(template("mailbox"), values, "mailbox.md")
-            write_file(context.folder, f"{FOLDER}/{path.name}", text, durable=True)
-        reply = self._reply(context.folder, request.number)
-        if reply is None:
-            return None
-        return read(reply, context.put_blob(read_kept(context.folder, path)), context)
+            if text != written:
+                write_file(context.folder, f"{FOLDER}/{path.name}", text, durable=True)
+        return None if reply is None else read(reply, context.put_blob(read_kept(context.folder, path)), context)
 
     def close(self) -> None:
         """Nothing to release."""
@@ -117,6 +103,34 @@ class Mailbox:
             logger.info("%s is not whole yet", path)
             return None
         return reply
+
+
+def prompt_text(request: Request, context: Context, written: str) -> str:
+    """The prompt of a request with the results so far. written: the prompt that waits, "" where there is none: it keeps
+    its question about a surprise, because somebody may be answering it. Raises `NoPrompt`."""
+    prompt = prompt_for(request, context, "mailbox")
+    markdown, module = reply_paths(context.folder, request.number)
+    surprises = surprising(context.trials)
+    about = asked_about(written, context)
+    if about is None and surprises:
+        # Prompts of one round may ask about the same surprise: each is written without knowledge of the others.
+        about = surprises[request.number % len(surprises)]
+    values = {
+        "number": str(request.number),
+        "run": context.folder.name,
+        "reply": markdown.name,
+        "bare": module.name,
+        "system": joined(prompt.system),
+        "prompt": prompt.text.strip(),
+        "reflect": f"{reflect_question(about, context)}\n{ABOVE}\n\n---\n\n" if about else "",
+    }
+    return render(template("mailbox"), values, "mailbox.md")
+
+
+def asked_about(prompt: str, context: Context) -> Trial | None:
+    """The surprise that a prompt asks about; None where it asks about none."""
+    asked = ASKED.search(prompt)
+    return next((one for one in context.trials if asked and one.number == int(asked[1])), None)
 
 
 @dataclass(frozen=True)
@@ -153,8 +167,7 @@ def read(reply: FileReply, prompt: str, context: Context) -> Proposal:
 
 def reflection_of(reply: FileReply, prompt: str, context: Context) -> Reflection | None:
     """The reply's reflection on the surprise that its prompt asked about; None where there is none."""
-    asked = ASKED.search(context.blob(prompt))
-    about = next((one for one in context.trials if asked and one.number == int(asked[1])), None)
+    about = asked_about(context.blob(prompt), context)
     if about is None or reply.is_module:
         return None
     return reflection_in(reply.text, about.number, *counters_of(about, context.trials, context.profiles))

@@ -37,8 +37,8 @@ class Context:
     returns its hash; blob returns the text of a hash; keep_answer records an answer that was paid for. All three may be
     called from any thread. answers: the recorded answers by request number; what an earlier session paid for is not
     requested again. dearest: the largest token counts and cost of any answer of this run. siblings: number of other
-    open requests with the same parent kernel. generate: returns the source that torch.compile generates for the
-    problem, which takes seconds.
+    requests that wait for a kernel made from the same one. generate: returns the source that torch.compile generates
+    for the problem, which takes seconds.
     """
 
     problem: ProblemInfo
