@@ -1,15 +1,17 @@
-"""Generated float32 products and convolutions on tensor cores pass every case on a device."""
+"""Generated float32 products and convolutions on tensor cores pass every case on a device, and a kernel for one size
+that size."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.evaluator.protocol import Worker
-from kernelwright.inductor import candidate_texts
+from kernelwright.inductor import candidate_text, candidate_texts
 from kernelwright.model import Candidate, Status
 from on_device import needs_device
 
@@ -73,3 +75,20 @@ def test_a_kernel_on_tensor_cores_is_right_in_full_precision(worker: Worker, tmp
     assert wanted <= {place for place, one in enumerate(found) if one.status is Status.PASSED}, [
         one.reason for one in found
     ]
+
+
+def test_a_kernel_for_the_captured_sizes_is_judged_at_the_timed_case(worker: Worker, tmp_path: Path) -> None:
+    file = tmp_path / "problem.py"
+    without_cases = PROBLEM.partition("\nCASES")[0]
+    file.write_text(
+        without_cases.format(layer="", arguments="x", forward="torch.softmax(x, -1)", sizes="rows=2048, columns=512",
+                             inputs="torch.randn(rows, columns)")
+    )  # fmt: skip
+    worker.load(str(file), which="derived")
+    generated = worker.generate()
+    assert generated.is_only_case
+    alone = msgspec.structs.replace(generated, captures=generated.captures[:1], rows=())
+    found = worker.evaluate(Candidate(source=candidate_text(alone, "none")), "search")
+    assert found.status is Status.PASSED, found.reason
+    assert found.timing_kind == "measured"
+    assert {one.name for one in found.serves} == {"sized"}

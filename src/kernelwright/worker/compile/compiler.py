@@ -137,6 +137,7 @@ def machine_code_of(binary: Any) -> MachineCode:
 
 def launched(kernels: ModuleType, launch: plans.TritonLaunch) -> Any:
     args, kwargs = given(launch, arguments(launch, kernels, Pointer))
+    kwargs = {"enable_fp_fusion": True, **kwargs}  # the default; Triton 3.9 warns where it is not stated
     return getattr(kernels, launch.kernel).run(*args, grid=launch.grid, warmup=True, **kwargs)
 
 

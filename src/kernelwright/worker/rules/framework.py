@@ -85,11 +85,11 @@ is_grad_enabled is_autocast_enabled is_inference_mode_enabled get_autocast_dtype
 get_default_dtype get_device set_grad_enabled""")
 
 PARTS = _words("""accelerator ao backends builtins classes compiler cpp cpu ctypes distributed distributions export
-func functional functools futures fx glob hub importlib inspect jit library masked math monitor mps mtia
+foreach func functional functools futures fx glob hub importlib inspect jit library masked math monitor mps mtia
 multiprocessing nested onnx ops optim os overrides package platform profiler quantization quasirandom random
-return_types serialization signal sparse storage sys testing textwrap threading torch torch_version types utils warnings
-windows typename asarray frombuffer fork vmap cond while_loop classproperty dataclasses grad np operator typing
-wrappers""")
+return_types serialization signal sparse storage sys testing textwrap threading torch torch_version types
+typing_extensions utils warnings windows typename asarray frombuffer fork vmap cond while_loop classproperty dataclasses
+grad np operator typing wrappers""")
 """Modules in the namespaces of torch, and its functions and classes that are not operators."""
 
 NO_TUPLES = _words("all_return_types register_pytree_node pytree_register_structseq inspect torch SequenceKey name")
