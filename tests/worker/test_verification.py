@@ -154,7 +154,7 @@ def test_a_kernel_that_takes_rows_to_be_dense_is_wrong_where_any_layout_is_deman
     evaluation = verified(worker, problems / "any_layout.py", candidate)
     assert evaluation.status is Status.WRONG
     assert of(evaluation, "small").status is Status.PASSED
-    assert of(evaluation, "small/strided").reason.startswith("inputs that are not contiguous are read wrongly")
+    assert of(evaluation, "small/strided").reason.startswith("right for dense inputs and wrong for others")
 
 
 def shown_by(evaluation: Evaluation) -> list[tuple[str, str]]:
@@ -185,8 +185,21 @@ def test_what_is_not_what_dense_memory_gives_is_wrong(
 ) -> None:
     evaluation = verified(worker, problems / "softmax.py", softmax(*lines))
     assert evaluation.status is Status.WRONG
-    assert of(evaluation, "small/strided").reason.startswith("inputs that are not contiguous are read wrongly")
+    assert of(evaluation, "small/strided").reason.startswith("right for dense inputs and wrong for others")
     assert evaluation.serves == ()
+
+
+def test_a_kernel_that_writes_where_its_input_lies_is_told_how_to_serve_dense_inputs(
+    worker: ProcessWorker, problems: Path
+) -> None:
+    made = softmax("softmax[(rows,)](x, out, cols, x.stride(0), STABLE=True, BLOCK=128)")
+    source = made.source.replace(
+        "tl.store(out_ptr + tl.program_id(0) * cols", "tl.store(out_ptr + tl.program_id(0) * stride", 1
+    )
+    found = of(verified(worker, problems / "softmax.py", Candidate(source=source)), "small/strided")
+    assert found.status is Status.WRONG
+    assert "read wrongly" not in found.reason
+    assert 'state SERVES = "dense"' in found.reason
 
 
 def test_a_declared_layout_is_not_judged_and_is_refused_where_any_is_demanded(

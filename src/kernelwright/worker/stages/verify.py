@@ -118,12 +118,13 @@ def verify_strided(subject: Subject, case: Case) -> CaseResult:
     result = _strided(subject, case)
     if result.serves and subject.session.loaded().layouts == "any":
         said = result.reason or "they are read as if they were dense"
-        reason = f'{READ_WRONGLY}; the problem states LAYOUTS = "any" ({said})'
+        reason = f'{WRONG_IF_PADDED}; the problem states LAYOUTS = "any" ({said})'
         return msgspec.structs.replace(result, status=Status.WRONG, reason=reason, serves=())
     return result
 
 
-READ_WRONGLY = "inputs that are not contiguous are read wrongly: pass their strides, call .contiguous(), or refuse them"
+WRONG_IF_PADDED = "right for dense inputs and wrong for others"
+HOW_TO_SERVE = 'pass the strides of what is read and of what is written, call .contiguous(), or state SERVES = "dense"'
 
 
 def _strided(subject: Subject, case: Case) -> CaseResult:
@@ -145,7 +146,7 @@ def _strided(subject: Subject, case: Case) -> CaseResult:
             dense = _read_as_dense(subject, case)
         if dense is not None:
             return msgspec.structs.replace(dense, serves=(Property(name="dense", shown_by="read as dense"),))
-    return msgspec.structs.replace(result, reason=f"{READ_WRONGLY} ({result.reason})")
+    return msgspec.structs.replace(result, reason=f"{WRONG_IF_PADDED}: {HOW_TO_SERVE} ({result.reason})")
 
 
 def _read_as_dense(subject: Subject, case: Case) -> CaseResult | None:
