@@ -155,9 +155,9 @@ class Point(Record, frozen=True, kw_only=True):
     kind: Literal["measured", "estimate"]
 
     @property
-    def share(self) -> float:
-        """Bound over time: 1 is at the bound."""
-        return self.bound.bound_us / self.time_us
+    def share(self) -> float | None:
+        """Bound over time: 1 is at the bound; None for an estimate."""
+        return self.bound.bound_us / self.time_us if self.kind == "measured" else None
 
     @property
     def gap(self) -> float:

@@ -142,7 +142,7 @@ def test_a_recorded_space_is_replayed_without_a_worker_and_says_so_everywhere(re
     assert "Fake GPU, replayed (measured" in result.stdout
     assert "times are replayed from a record, nothing ran" in result.stdout
     assert "finals of 4 configs on 1 case\n" in result.stderr
-    assert "confirming" not in result.stderr
+    assert "again" not in result.stderr
     assert "(µs, replayed)" in result.stdout
     pinned = decode(Path("out/best_config.json").read_bytes(), Pinned)
     assert (pinned.kind, pinned.joint.config) == ("replayed", BEST)

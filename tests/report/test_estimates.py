@@ -10,8 +10,12 @@ from typing import Any
 import pytest
 
 from kernelwright.codec import document_text
+from kernelwright.model import Profile
+from kernelwright.propose.sections import results
 from kernelwright.report.document import report_document, trial_document
 from kernelwright.report.kernel import kernel_text
+from kernelwright.report.page import html_page, markdown_page
+from kernelwright.report.profiled import document, finding_text, profiled, profiled_text
 from kernelwright.report.runs import run_line, runs_text
 from kernelwright.report.text import report_text
 from kernelwright.report.trace import trace_files
@@ -63,3 +67,33 @@ def test_every_time_that_stands_alone_in_a_text_is_called_an_estimate() -> None:
     texts += [kernel_text(trial, view) for trial in view.trials if trial.proposal.candidate is not None]
     assert any("(estimate)" in text for text in texts)
     assert [match.string[match.start() - 40 : match.end()] for text in texts for match in A_TIME.finditer(text)] == []
+
+
+SHARES = {"share", "fraction_of_bound", "gap"}
+A_SHARE = re.compile(r"\d+ % of (?:the|its) bound|\d×|(?<!not )(?<!un)confirmed")
+
+
+def shares_in(content: Any, path: str = "") -> Iterator[str]:
+    """Where a document has a share of a bound."""
+    if isinstance(content, dict):
+        yield from (f"{path}/{key}" for key in SHARES & content.keys() if content[key] is not None)
+    for key, value in (
+        content.items() if isinstance(content, dict) else enumerate(content if type(content) is list else [])
+    ):
+        yield from shares_in(value, f"{path}/{key}")
+
+
+def test_an_estimate_is_no_share_of_the_bound_and_confirms_nothing() -> None:
+    view = estimated()
+    best = view.trials[4]
+    assert best.evaluation is not None
+    info, timing = view.info.problem.cases[1], best.evaluation.results[1].timing
+    profile = Profile(implementation="", case=info.case.name, device=None, target="sm_90", tool=None, launches=())
+    one = profiled("kernel.py", info, timing, profile, view.info.environment)
+    made = documents(view) | {"profile": document(view.info.problem, view.info.environment, [one], None)}
+    plain = {name: json.loads(document_text(content)) for name, content in made.items()}
+    assert [place for name, content in plain.items() for place in shares_in(content, name)] == []
+    texts = [report_text(view), runs_text([run_line(view)]), trials_table(view), html_page(view), markdown_page(view)]
+    texts += [trial_text(trial, view) for trial in view.trials]
+    texts += [profiled_text(one), results(best, view.info.problem), finding_text(one.diagnosis.bottleneck)]
+    assert [match.string[match.start() - 40 : match.end()] for text in texts for match in A_SHARE.finditer(text)] == []

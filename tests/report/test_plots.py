@@ -65,7 +65,7 @@ def test_the_roofline_shows_the_figure_that_is_reported() -> None:
 
 def test_a_roofline_of_one_case_says_the_share_of_each_in_its_key_and_of_none_beside_the_case() -> None:
     groups = groups_of(measured())
-    shares = {name: round(100 * group[0].share) for name, group in groups.items()}
+    shares = {name: round(100 * (group[0].share or 0)) for name, group in groups.items()}
     for one_case in (True, False):
         svg = inline_svg(draw_groups(groups, one_case=one_case), "roof", "A roof")
         words = re.findall(r"<text [^>]*>([^<]*)</text>", svg)

@@ -128,7 +128,9 @@ def test_after_the_last_telling_what_was_found_is_being_confirmed(tmp_path: Path
         journal.append_asked(seed.request)
         journal.append_proposed(0, seed.proposal)
         journal.append_told(0)
-        assert dict(Progress(run_info(), fold(journal.events())).rows(now))["running"] == "confirming what was found"
+        assert (
+            dict(Progress(run_info(), fold(journal.events())).rows(now))["running"] == "verifying again what was found"
+        )
         journal.append_confirmed(0, passed(41.0))
         journal.append_stopped("finished", 2.0)
         assert lines_of(journal.events())[-2:] == [

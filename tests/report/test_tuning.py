@@ -71,7 +71,7 @@ def test_what_was_not_confirmed_is_named() -> None:
 
 def test_where_nothing_was_confirmed_the_report_says_so_with_every_reason() -> None:
     text = tuning_text(outcome(fails_again=lambda config: (Status.WRONG, "small: off by 2")))
-    assert "no config was confirmed; nothing is chosen" in text
+    assert "no config passed again; nothing is chosen" in text
     assert "default was not chosen, its confirmation failed: wrong: small: off by 2" in text
 
 

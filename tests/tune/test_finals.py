@@ -99,7 +99,7 @@ def test_where_nothing_else_is_confirmed_the_default_stands() -> None:
     outcome = tuned(FakeDevice(fails_again=lambda config: None if config == DEFAULT else (Status.WRONG, "never")))
     assert outcome.joint is not None
     assert outcome.joint.config == DEFAULT
-    assert outcome.joint.why == "no config that was confirmed is faster than the default"
+    assert outcome.joint.why == "no config that passed again is faster than the default"
     assert len(outcome.refused) == FINALISTS
 
 

@@ -35,12 +35,11 @@ def diagnose(
     seen = Seen(info=info, timing=timing, profile=profile, peaks=peaks or {})
     found = [finding for rule in RULES if (finding := rule(seen)) is not None]
     bottleneck, *alternatives = found or [unknown(seen)]
-    us = timing.median_us if timing is not None else seen.time_us
     return Diagnosis(
         implementation=profile.implementation if profile is not None else "",
         case=info.case.name,
-        share=info.bound.bound_us / us if us else None,
-        kind=timing.kind if timing is not None else "measured" if us else None,
+        share=seen.share,
+        kind=timing.kind if timing is not None else "measured" if seen.time_us else None,
         counters=profile.tool if profile is not None else None,
         bottleneck=bottleneck,
         alternatives=tuple(alternatives),

@@ -191,7 +191,7 @@ class AgentSession:
         """End the run, in the background: withdraw what still waits, and confirm the best."""
         with self._lock:
             self._opened()
-            self._background.start("confirming the best kernel", self._end)
+            self._background.start("verifying the best kernel again", self._end)
             return self.state()
 
     def _end(self) -> None:

@@ -65,8 +65,8 @@ class Finding(Record, frozen=True, kw_only=True):
 class Diagnosis(Record, frozen=True, kw_only=True):
     """The bottleneck of one implementation on one case; alternatives are sorted, the likeliest first.
 
-    share: bound over time; None if nothing was timed. kind: whether that time was measured or estimated. counters: the
-    tool that read them (see `Profile.tool`).
+    share: bound over time; None if nothing was measured. kind: whether the time was measured or estimated. counters:
+    the tool that read them (see `Profile.tool`).
     """
 
     implementation: str

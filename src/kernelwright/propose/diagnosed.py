@@ -38,8 +38,7 @@ def diagnosis(trial: Trial, context: Context) -> str:
     found = furthest(trial, context)
     if found is None:
         return "Nothing is known: it was not timed."
-    estimate = " (an estimate, which is no evidence)" if found.kind == "estimate" else ""
-    share = f", {100 * found.share:.0f} % of its bound{estimate}" if found.share is not None else ""
+    share = f", {100 * found.share:.0f} % of its bound" if found.share is not None else ""
     where = f" in `{found.bottleneck.kernel}`" if found.bottleneck.kernel else ""
     parts = [
         f"**{words(found.bottleneck.limit)}**{where} (case {found.case}{share}). {found.bottleneck.summary}",

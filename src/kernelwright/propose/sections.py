@@ -243,7 +243,7 @@ def kernel(trial: Trial) -> str:
 
 
 def results(trial: Trial, info: ProblemInfo) -> str:
-    """Per timed case: the time, and its ratio to the bound."""
+    """Per timed case: the time, and the ratio of a measured one to the bound."""
     evaluation = trial.evaluation
     if evaluation is None or evaluation.score_us is None:
         return f"It was not timed ({outcome(trial)})."
@@ -252,7 +252,9 @@ def results(trial: Trial, info: ProblemInfo) -> str:
         [
             result.case,
             time(result.timing),
-            f"{result.timing.median_us / bounds[result.case].bound_us:.2f}×",
+            f"{result.timing.median_us / bounds[result.case].bound_us:.2f}×"
+            if result.timing.kind == "measured"
+            else "-",
         ]
         for result in shown_results(evaluation, info)
         if result.timing is not None and result.case in bounds and bounds[result.case].bound_us > 0

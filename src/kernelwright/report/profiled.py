@@ -94,7 +94,8 @@ def gap_text(one: Profiled) -> str:
     if point is not None and one.timing is not None:
         call = f", a call {time_text(one.timing.call_us, 'measured')}" if one.timing.call_us is not None else ""
         lines.insert(0, f"time      {time_text(point.time_us, point.kind)}{call}")
-        lines.append(f"gap       {point.gap:.2f} times the bound: {share_text(point.share)} of it")
+        if point.share is not None:
+            lines.append(f"gap       {point.gap:.2f} times the bound: {share_text(point.share)} of it")
         if point.flop_per_byte is not None:
             lines.append(f"intensity {point.flop_per_byte:.3g} FLOP/byte")
     lines += [f"library   {shares_text(one.library)}"] if one.library else []
@@ -155,7 +156,7 @@ def row(one: Profiled) -> dict[str, Any]:
         "held_out": one.case.case.held_out,
         "bound": plain(one.case.bound),
         "timing": one.timing,
-        "gap": point.gap if point is not None else None,
+        "gap": point.gap if point is not None and point.kind == "measured" else None,
         "fraction_of_bound": point.share if point is not None else None,
         "flop_per_byte": point.flop_per_byte if point is not None else None,
         "diagnosis": plain(one.diagnosis),

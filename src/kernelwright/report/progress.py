@@ -142,7 +142,7 @@ class Progress:
             return ", ".join(running)
         if self.stopped == StopReason.PAUSED.value:
             return "paused: nothing, until `kernelwright resume`"
-        return "nothing" if self.stopped or not self._state.requests else "confirming what was found"
+        return "nothing" if self.stopped or not self._state.requests else "verifying again what was found"
 
     def _busy_text(self, elapsed_s: float) -> str:
         """Candidates' share of the GPU's time so far; "" without a GPU. What is under way is not in it yet."""

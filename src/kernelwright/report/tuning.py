@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kernelwright.codec import plain
-from kernelwright.report.evaluation import mode_text, unqualified_text
+from kernelwright.report.evaluation import SECOND_LOOK, mode_text, unqualified_text
 from kernelwright.report.trials import tokens_text
 from kernelwright.spaces.space import Config, Space, product_size, size
 from kernelwright.text.table import indented, table
@@ -136,7 +136,7 @@ def finals_text(outcome: Outcome) -> str:
 
 def choices_text(outcome: Outcome) -> str:
     if outcome.joint is None:
-        why = "no config was confirmed" if outcome.refused else "no config passed"
+        why = "no config passed again" if outcome.refused else "no config passed"
         return "\n".join([f"{why}; nothing is chosen", *refused_lines(outcome)])
     lines = ["choice" + (" for all cases" if outcome.per_case else "")]
     lines += choice_lines(outcome.joint, outcome)
@@ -170,7 +170,8 @@ def choice_lines(choice: Choice, outcome: Outcome) -> list[str]:
     interval = "" if choice.ratio.ci95 is None else f" (95 %: {choice.ratio.ci95[0]:.3f} to {choice.ratio.ci95[1]:.3f})"
     speed = f", {choice.ratio.speedup:.3f} times as fast as the default{interval}"
     against = speed if choice.default_us is not None and tried.origin != "default" else ""
-    proof = {True: "confirmed with fresh inputs", False: "confirmation failed", None: ""}[choice.confirmed]
+    passed = SECOND_LOOK["measured" if outcome.kind == "measured" else "estimate"].passed
+    proof = {True: f"{passed} with fresh inputs", False: "did not pass again", None: ""}[choice.confirmed]
     judged = "values not judged on this machine" if tried.found.not_verified else ""
     why = "; ".join(text for text in (choice.why, proof, judged) if text)
     return [

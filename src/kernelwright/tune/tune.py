@@ -127,7 +127,7 @@ class Confirmations:
         tried = self._tried[number]
         if number not in self._known:
             if self._device.kind != "replayed":  # a record cannot confirm
-                self._on_stage(f"confirming {tried.name}")
+                self._on_stage(f"verifying {tried.name} again")
             found = self._device.confirm(tried.config)
             self._known[number] = None if found is None else found.status is Status.PASSED
             if found is not None and found.status is not Status.PASSED:
@@ -153,7 +153,7 @@ def choose(
             left = [one for one in left if one.number != finalist.number]
             continue
         if finalist.number == default and confirmations.refused:
-            why = "no config that was confirmed is faster than the default"
+            why = "no config that passed again is faster than the default"
         tried = next(one for one in outcome.tried if one.number == finalist.number)
         ours = times_of(finalist, case)
         base = [one for one in found if one.number == default]

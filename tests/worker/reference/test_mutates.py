@@ -78,7 +78,14 @@ def test_a_sidecar_may_list_them_for_a_file_that_stays_as_it_is(tmp_path: Path) 
     [
         ("return x.add_(y)", "", INPUTS, r'changes input x in place.*or state MUTATES = \("x",\)'),
         ("return x.add_(y.add_(1))", 'MUTATES = ("x",)', INPUTS, "changes input y in place"),
-        ("return x + y", 'MUTATES = ("x",)', INPUTS, "MUTATES lists x, but PyTorch sees no change of it"),
+        ("return x.add_(y.add_(1))", "", INPUTS, r'changes input x, input y in place.*or state MUTATES = \("x", "y"\)'),
+        (
+            "return x.add_(y.add_(1))",
+            'MUTATES = ("y",)',
+            INPUTS,
+            r'changes input x in place.*or state MUTATES = \("x", "y"\)',
+        ),
+        ("return x + y", 'MUTATES = ("x", "y")', INPUTS, "MUTATES lists x, y, but PyTorch sees no change"),
         ("return x.add_(y)", 'MUTATES = ("z",)', INPUTS, "MUTATES lists 'z', which is no tensor"),
         ("return x.add_(y)", 'MUTATES = "x"', INPUTS, "MUTATES is 'x', expected names"),
         ("x.add_(1)", 'MUTATES = ("x",)', "return [torch.randn(1, 3).expand(rows, 3), 1]", "x is expanded"),

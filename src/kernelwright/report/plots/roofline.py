@@ -78,7 +78,7 @@ def draw_groups(groups: Mapping[str, Sequence[Point]], estimate: bool = False, o
         colour, marker, size = STYLES.get(name, (drawing.BEST, "o", 80))
         places = [_place(point, by_flop) for point in group]
         plot.scatter([x for x, _ in places], [y for _, y in places], s=size, color=colour, marker=marker,
-                     label=f"{name} {share_text(group[0].share)}" if one_case else name, zorder=3,
+                     label=f"{name} {share_text(share)}" if one_case and (share := group[0].share) else name, zorder=3,
                      linewidths=0)  # fmt: skip
     plot.set_xscale("log")
     plot.set_yscale("log")
@@ -143,7 +143,7 @@ def _name_cases(plot: Axes, groups: Sequence[Sequence[Point]], by_flop: bool, wi
         along = math.log(x / left) / math.log(right / left)
         lowest = min(_place(one, by_flop)[1] for group in groups for one in group if one.case == point.case)
         side = "left" if along < EDGE else "right" if along > 1 - EDGE else "center"
-        text = f"{point.case}  {share_text(point.share)}" if with_share else point.case
+        text = f"{point.case}  {share_text(point.share)}" if with_share and point.share else point.case
         plot.annotate(text, (x, lowest), xytext=(0, -16), textcoords="offset points", fontsize=8.5,
                       color=drawing.INK, ha=side)  # fmt: skip
 

@@ -133,22 +133,21 @@ def returned(instance: Instance) -> tuple[tuple[Tensor, ...], str]:
         args, named = instance.called()
         made = call(instance.file, "forward", instance.module, *args, **named)
     after = dict(given(instance))
-    for what, tensor, version in before:
-        kind, name = what.split(maxsplit=1)
-        is_changed = after.get(what) is not tensor or version_of(tensor) != version
-        if kind == "input" and name in instance.mutates:
-            if not is_changed:
-                raise ProblemError(
-                    f"{instance.file}: MUTATES lists {name}, but PyTorch sees no change of it in forward",
-                    "remove it from MUTATES, or change it with PyTorch operators",
-                )
-        elif is_changed:
-            value = name if kind == "input" else f"self.{name}"
-            listed = f', or state MUTATES = ("{name}",)' if kind == "input" else ""
-            raise ProblemError(
-                f"{instance.file}: forward changes {what} in place, so a second call would get other values",
-                f"work on a copy: {name.split('.')[-1]} = {value}.clone(){listed}",
-            )
+    changed = [what for what, one, version in before if after.get(what) is not one or version_of(one) != version]
+    unchanged = [name for name in mutated(instance) if f"input {name}" not in changed]
+    if unchanged:
+        raise ProblemError(
+            f"{instance.file}: MUTATES lists {', '.join(unchanged)}, but PyTorch sees no change in forward",
+            "remove it from MUTATES, or change it with PyTorch operators",
+        )
+    if unlisted := [what for what in changed if what.removeprefix("input ") not in instance.mutates]:
+        names = [what.removeprefix("input ") for what in changed if what.startswith("input ")]
+        kind, name = unlisted[0].split(maxsplit=1)
+        listed = f", or state MUTATES = {tuple(names)!r}".replace("'", '"') if kind == "input" else ""
+        raise ProblemError(
+            f"{instance.file}: forward changes {', '.join(unlisted)} in place, so a second call would get other values",
+            f"work on a copy: {name.split('.')[-1]} = {name if kind == 'input' else f'self.{name}'}.clone(){listed}",
+        )
     several: list[Any] = []
     try:
         structure = result_of(made, several)
