@@ -210,6 +210,29 @@ def test_while_a_kernel_is_judged_the_session_answers_at_once() -> None:
     agent.close()
 
 
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ("# fails: rejected\n", "the source says that it fails: rejected"),
+        ("# fails: compile_error\n", "the source says that it fails: compile_error"),
+        ("# another comment\n", "the code is the same as that of trial 0"),
+    ],
+)
+def test_what_would_fail_before_it_runs_is_refused_and_costs_no_trial(more: str, why: str) -> None:
+    agent = AgentSession(start_worker=starting(), notify=silent)
+    agent.start("double", trials=3, option=PROMPTS_ONLY)
+    settled(agent)
+    module = KERNEL.format(block=64 if "comment" in more else 32) + more
+    for reply in (module, f"```python\n{module}```\n"):
+        with pytest.raises(RequestError, match=f"no trial was spent: {why}"):
+            agent.submit(1, reply)
+    assert settled(agent)["verdicts"] == []
+    assert agent.state()["waiting"] == [1]
+    agent.submit(1, KERNEL.format(block=32) + "# fails: wrong\n")
+    assert [one["status"] for one in settled(agent)["verdicts"]] == ["wrong"]
+    agent.close()
+
+
 def test_a_prompt_that_waits_has_the_results_of_the_others_and_says_what_is_true_of_them() -> None:
     agent = AgentSession(start_worker=starting(), notify=silent)
     agent.start("double", trials=5, option=PROMPTS_ONLY, at_once=3)

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from kernelwright.diagnosis import furthest
 from kernelwright.errors import RequestError
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.folders import refuse_links
 from kernelwright.jobs.background import Background
 from kernelwright.jobs.consent import refuse
@@ -29,9 +30,9 @@ from kernelwright.jobs.session import run_session
 from kernelwright.jobs.settings import NO_FILE, SettingsFile, read_options
 from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.journal import Journal
-from kernelwright.model import Scalar, Trial
+from kernelwright.model import Scalar, Status, Trial
 from kernelwright.propose import deposit_reply, prompt_path, waiting, withdraw, without_orders, without_shared
-from kernelwright.propose.reply import blocks
+from kernelwright.propose.reply import Unusable, blocks, checked, code_in, new_candidate
 from kernelwright.report.commands import KERNEL
 from kernelwright.report.profiled import profiled, profiled_text
 from kernelwright.report.trials import short_trial, trial_text, trials_table
@@ -72,6 +73,16 @@ class Opened:
     @property
     def journal(self) -> Journal:
         return self.run.journal
+
+
+def refusal(reply: str, trials: tuple[Trial, ...], worker: Worker) -> str:
+    """Why a reply would fail before it runs; "" where it would not."""
+    try:
+        candidate = new_candidate(checked(code_in(reply) if blocks(reply) else reply), trials)
+    except Unusable as unusable:
+        return str(unusable)
+    found = worker.compile(candidate, "search")
+    return found.reason if found.status in (Status.REJECTED, Status.COMPILE_ERROR) else ""
 
 
 class AgentSession:
@@ -175,8 +186,13 @@ class AgentSession:
 
     def submit(self, number: int, reply: str) -> dict[str, Any]:
         """Hand in a reply, a module or Markdown with one; it is judged in the background. Raises `RequestError` for a
-        reply that the run could not use; the request then still waits.
+        reply that costs no trial, because the run could not use it: one without a module, code that the run has, and
+        code that breaks a rule or does not compile. The request then still waits.
         """
+        with self._lock:
+            run, trials = self._opened(), self._view().trials
+        if refused := refusal(reply, trials, run.run.worker):
+            raise RequestError(f"refused, and no trial was spent: {refused}", "correct it and submit it again")
         with self._lock:
             run = self._opened()
             suffix = ".md" if blocks(reply) else ".py"

@@ -128,11 +128,12 @@ def add_answers(made: MCPServer, agent: AgentSession) -> None:
         return agent.next_request(number, whole)
 
     @made.tool(annotations=WRITES)
-    def submit(number: int, reply: str) -> dict[str, Any]:
+    async def submit(ctx: Context[Any, Any], number: int, reply: str) -> dict[str, Any]:
         """Answer request `number`. reply: a whole Python module with ModelNew or kernel_function, or Markdown with one
-        such block and a line "Note: …" on what was changed. One that does not parse is refused with its line, and the
-        request still waits. Returns at once; call wait for the verdict."""
-        return agent.submit(number, reply)
+        such block and a line "Note: …" on what was changed. Code that does not parse or compile, breaks a rule or is in
+        this run already is refused with its line: no trial is spent, and the request still waits. Returns when it is
+        compiled; call wait for the verdict."""
+        return await awaited(ctx, "compiling the kernel", lambda: agent.submit(number, reply))
 
     @made.tool(annotations=READS)
     async def wait(ctx: Context[Any, Any], seconds: float = WAIT_S) -> dict[str, Any]:
