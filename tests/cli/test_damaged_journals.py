@@ -44,22 +44,6 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home / "run"
 
 
-def old(folder: Path) -> None:
-    """The journal as kernelwright wrote it before events had digests."""
-    with sqlite3.connect(folder / NAME) as connection:
-        connection.executescript(
-            "DELETE FROM meta WHERE key = 'info_digest'; DROP VIEW trials; ALTER TABLE events RENAME TO kept;"
-            "DROP INDEX one_of_a_kind_per_trial;"
-        )
-        script = database_module._script(has_digests=False)
-        for statement in script.split(";"):
-            if " meta " not in statement and " blobs " not in statement:
-                connection.execute(statement)
-        connection.execute("INSERT INTO events SELECT seq, kind, number, time, payload FROM kept")
-        connection.execute("DROP TABLE kept")
-    connection.close()
-
-
 def answers(folder: Path, home: Path) -> dict[str, str | None]:
     """What each reader printed or wrote of the run; None where it refused in one line."""
     found: dict[str, str | None] = {}
@@ -115,23 +99,6 @@ def test_a_damaged_journal_is_refused_or_shown_as_it_was(
             refused += answer is None
             assert answer is None or answer == truth[name], (part, seed, name)
     assert refused > 0
-
-
-@pytest.mark.parametrize("part", range(2))
-def test_a_damaged_journal_of_before_digests_never_ends_in_a_traceback(
-    sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "runs" / "run"
-    shutil.copytree(sound, folder)
-    shutil.copytree(sound, tmp_path / "runs" / "bystander")
-    truth = answers(folder, tmp_path)
-    old(folder)
-    assert answers(folder, tmp_path) == truth, "it stays readable"
-    content = (folder / NAME).read_bytes()
-    for seed in range(15):
-        (folder / NAME).write_bytes(damaged(random.Random(f"old {part} {seed}"), content))
-        answers(folder, tmp_path)
 
 
 def rows_of(folder: Path) -> list[str]:
@@ -280,15 +247,3 @@ def test_a_blob_whose_bits_flipped_is_not_shown(tmp_path: Path, sound: Path) -> 
         for sha in hashes:
             with pytest.raises(RunFolderError, match="is damaged"):
                 journal.blob(sha)
-
-
-def test_an_old_journal_is_gone_on_with_as_it_is(sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(sound, tmp_path / "run")
-    old(tmp_path / "run")
-    with Journal.open(tmp_path / "run", writable=True) as journal:
-        before = journal.events()
-        journal.append_stopped("finished", 1.0)
-        assert journal.events()[:-1] == before
-    with Journal.open(tmp_path / "run") as journal:
-        assert len(journal.history()) == len(before) + 1

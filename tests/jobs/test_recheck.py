@@ -12,7 +12,7 @@ import pytest
 
 from exported import softmax, win, write
 from fakes import FakeWorker
-from kernelwright.errors import MachineError
+from kernelwright.errors import MachineError, RequestError
 from kernelwright.export.op import op_files
 from kernelwright.jobs.recheck import Recheck, recheck
 from kernelwright.model import Evaluation, Status
@@ -57,10 +57,11 @@ def test_the_kernel_may_hold_the_library_steps_that_it_might_when_it_was_exporte
     recheck(tmp_path, start_worker=starting(worker), notify=pytest.fail, timing=False)
     place = tmp_path / "fast_softmax" / "provenance.json"
     provenance = json.loads(place.read_text())
-    del provenance["problem"]["library"]  # as packages of before were written
+    assert worker.libraries == ["any"]
+    del provenance["problem"]["library"]
     place.write_text(json.dumps(provenance))
-    recheck(tmp_path, start_worker=starting(worker), notify=pytest.fail, timing=False)
-    assert worker.libraries == ["any", "none"]
+    with pytest.raises(RequestError, match="not a whole package"):
+        recheck(tmp_path, start_worker=starting(worker), notify=pytest.fail, timing=False)
 
 
 def test_a_wrong_kernel_is_not_timed(tmp_path: Path) -> None:

@@ -72,6 +72,12 @@ def test_a_journal_of_another_version_says_both_versions(tmp_path: Path, writabl
     assert "reads version 1" in message
 
 
+def test_another_schema_has_another_number() -> None:
+    """Change this line together with `SCHEMA_VERSION`."""
+    schema = "\n".join(sorted(map(str, database._schema())))
+    assert (database.SCHEMA_VERSION, codec.sha(schema)[:16]) == (1, "b5280286f1a21317")
+
+
 @pytest.mark.parametrize("place", [b"key TEXT PRIMARY KEY", b"schema_version", b"TABLE meta"])
 def test_text_that_is_not_utf8_is_refused(tmp_path: Path, place: bytes) -> None:
     Journal.create(tmp_path, run_info()).close()

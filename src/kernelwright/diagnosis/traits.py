@@ -1,7 +1,7 @@
 """Traits of a problem, which decide which moves fit: derived from its operators, sizes, dtypes and device.
 
-A trait is missing only where these facts rule it out. Where the operators are not known, as in older journals, the
-problem has every trait.
+A trait is missing only where these facts rule it out. Where the operators are not known, the problem has every
+trait.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class Pinned(Record, frozen=True, kw_only=True):
     cost_of_one: float | None = None
     unqualified: str = ""
     library: LibraryMode = "none"
-    """The library steps that the candidate was allowed; "none" in older files."""
+    """The library steps that the candidate was allowed."""
 
 
 def pinned(outcome: Outcome) -> Pinned | None:

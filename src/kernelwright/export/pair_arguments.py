@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from kernelwright.errors import RequestError
 from kernelwright.export.binding import bound_arguments
 from kernelwright.export.op_arguments import Arguments, arguments_text, called, indented
 from kernelwright.export.subject import Subject
@@ -60,11 +59,6 @@ def pair_of(subject: Subject, arguments: Arguments) -> Pair:
     """subject: with all inputs and outputs, gradients included. arguments: those of its forward. Raises `RequestError`
     if `kernel_backward` cannot be called."""
     info = next(info for info in subject.problem.cases if info.case.timed)
-    if not info.gradients_of:
-        raise RequestError(
-            f"{subject.problem.name} was loaded by an older version, which did not record the names of its gradients",
-            "export the candidate's file, with --problem",
-        )
     outputs = forward_case(info).outputs
     gradients = tuple(place for place, output in enumerate(outputs) if is_floating(output.dtype))
     saved = saved_names(subject.source)

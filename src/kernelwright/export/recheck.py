@@ -31,11 +31,15 @@ REGIMES = {
 
 @dataclass(frozen=True)
 class Package:
-    """A package on disk. home: the folder of its modules. changed: files that were edited after the export."""
+    """A package on disk. home: the folder of its modules. dtype: in which the full-size cases were judged; None: their
+    stated dtype. library: the library steps that the problem allowed. changed: files that were edited after the export.
+    """
 
     home: Path
     candidate: Candidate
     provenance: dict[str, Any]
+    dtype: str | None
+    library: LibraryMode
     wins: dict[str, Any]
     changed: tuple[str, ...]
 
@@ -46,18 +50,6 @@ class Package:
     @property
     def reference(self) -> Path:
         return self.home / "reference.py"
-
-    @property
-    def dtype(self) -> str | None:
-        """The dtype in which the full-size cases were judged; None: their stated dtype."""
-        stated: str | None = self.provenance["problem"].get("dtype")
-        return stated
-
-    @property
-    def library(self) -> LibraryMode:
-        """The library steps that the problem allowed; "none" in older packages."""
-        mode: LibraryMode = self.provenance["problem"].get("library", "none")
-        return mode
 
 
 def read_package(place: Path) -> Package:
@@ -79,6 +71,7 @@ def read_package(place: Path) -> Package:
             "reference.py": provenance["problem"]["sha256"],
         }
         autotune = provenance["candidate"]["autotune"]
+        dtype, library = provenance["problem"]["dtype"], provenance["problem"]["library"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RequestError(f"{home} is not a whole package: {error}", "export it again") from error
     texts = {"kernel.py": source, "reference.py": reference}
@@ -86,6 +79,8 @@ def read_package(place: Path) -> Package:
         home=home,
         candidate=Candidate(source=source, config={AUTOTUNE + name: index for name, index in autotune.items()}),
         provenance=provenance,
+        dtype=dtype,
+        library=library,
         wins=wins,
         changed=tuple(name for name, text in texts.items() if codec.sha(text) != exported[name]),
     )
@@ -138,7 +133,7 @@ def retimed(package: Package, measured: dict[str, Any]) -> tuple[Timed, ...]:
             if then is None:
                 continue
             now = worst_ratio(today.get(key_of(case), {}), pair, use)
-            used = case.get(WHY[use], {}).get(name) == "faster"  # older packages are not used in graphs
+            used = case.get(WHY[use], {}).get(name) == "faster"
             faster = now is not None and now > 1
             found.append(Timed(case=case["case"], regime=regime, use=use, used=used, then=then, now=now, faster=faster))
     return tuple(found)

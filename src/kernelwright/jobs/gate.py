@@ -108,13 +108,9 @@ def baseline_name(report: BenchReport, candidate: str, file: str | Path) -> str:
 
 
 def baseline_text(report: BenchReport, name: str, file: Path) -> Candidate:
-    """The text of the baseline: the report's, or NAME.py beside an older report that has none."""
-    if name in report.candidates:
-        return report.candidates[name]
-    beside = file.with_name(f"{name}.py")
-    if beside.is_file():
-        return read_candidate(beside)
-    raise RequestError(f"{file} does not hold the text of {name!r}", f"put it beside as {beside}, or bench it again")
+    if name not in report.candidates:
+        raise RequestError(f"{file} does not hold the text of {name!r}", "bench it again")
+    return report.candidates[name]
 
 
 def chosen_cases(report: BenchReport, settings: BenchSettings) -> tuple[str, ...]:

@@ -47,7 +47,8 @@ LOOK_EVERY = 100_000
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE events (
-    seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, number INTEGER, time TEXT NOT NULL, payload TEXT NOT NULL@DIGEST@
+    seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, number INTEGER, time TEXT NOT NULL, payload TEXT NOT NULL,
+    digest TEXT NOT NULL
 );
 CREATE UNIQUE INDEX one_of_a_kind_per_trial ON events (kind, number) WHERE number IS NOT NULL;
 CREATE TABLE blobs (sha TEXT PRIMARY KEY, bytes BLOB NOT NULL);
@@ -67,9 +68,6 @@ CREATE VIEW trials AS
 """
 """The view `trials` is for people with the `sqlite3` program; kernelwright reads the events. digest: see `store`."""
 
-_DIGEST = {True: ",\n    digest TEXT NOT NULL", False: ""}
-"""By whether events have digests, the column's definition. Older journals without digests can be read and resumed."""
-
 
 def create(path: Path, info: RunInfo) -> sqlite3.Connection:
     """Create a journal under another name and rename it to `path` when it is complete: a process that is killed here
@@ -82,7 +80,7 @@ def create(path: Path, info: RunInfo) -> sqlite3.Connection:
             unfinished.with_name(UNFINISHED + suffix).unlink(missing_ok=True)
         connection = _connect(unfinished, "rwc")
         try:
-            connection.executescript(f"BEGIN;{_script(True)}")
+            connection.executescript(f"BEGIN;{_SCHEMA}")
             text = codec.encode(info).decode()
             head = (("schema_version", str(SCHEMA_VERSION)), ("info", text), ("info_digest", codec.sha(text)))
             connection.executemany("INSERT INTO meta VALUES (?, ?)", head)
@@ -105,13 +103,13 @@ UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 """Errors that reading a damaged file raises; SQLite's own message may quote text that is not UTF-8."""
 
 
-def open_checked(path: Path, writable: bool) -> tuple[sqlite3.Connection, RunInfo, bool]:
-    """Open a journal; return its connection, its head, and whether its events have digests. Refuses a file that is not
-    a journal, that was never completed, has another schema, or has damaged pages."""
+def open_checked(path: Path, writable: bool) -> tuple[sqlite3.Connection, RunInfo]:
+    """Open a journal; return its connection and its head. Refuses a file that is not a journal, that was never
+    completed, has another schema, or has damaged pages."""
     connection = _connect(path, "rw" if writable else "ro")
     try:
         limit_reading(connection)
-        has_digests, info = _read_head(connection, path)
+        info = _read_head(connection, path)
         _check_pages(connection, path)
         if writable:
             connection.set_progress_handler(None, 0)
@@ -124,7 +122,7 @@ def open_checked(path: Path, writable: bool) -> tuple[sqlite3.Connection, RunInf
         if "not a database" in str(error):
             raise RunFolderError(f"{path} is not a SQLite database", "name the folder of a run") from error
         raise unreadable(path, error) from error
-    return connection, info, has_digests
+    return connection, info
 
 
 def last_seq(folder: Path) -> int:
@@ -232,10 +230,10 @@ def _refuse_unless_ordinary(path: Path) -> None:
         raise RunFolderError(f"{path} is {what}; a journal's files are ordinary ones", "put the file itself there")
 
 
-def _read_head(connection: sqlite3.Connection, path: Path) -> tuple[bool, RunInfo]:
+def _read_head(connection: sqlite3.Connection, path: Path) -> RunInfo:
     found = set(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"))
     meta = {}
-    if {entry for entry in _schema(True) if entry[1] == "meta"} <= found:
+    if {entry for entry in _schema() if entry[1] == "meta"} <= found:
         meta = dict(connection.execute("SELECT key, value FROM meta WHERE length(value) <= ?", (LARGEST_BYTES,)))
     if "schema_version" not in meta or "info" not in meta:
         raise RunFolderError(f"{path} is half-written: it has no head", "start the run again in another folder")
@@ -245,9 +243,8 @@ def _read_head(connection: sqlite3.Connection, path: Path) -> tuple[bool, RunInf
             f"{SCHEMA_VERSION}",
             "use the kernelwright that wrote it",
         )
-    has_digests = next((one for one in _DIGEST if found == _schema(one)), None)
-    if has_digests is None:
-        names = sorted({str(entry[1]) for entry in found ^ _schema(True)})
+    if found != _schema():
+        names = sorted({str(entry[1]) for entry in found ^ _schema()})
         raise RunFolderError(
             f"{path} does not have the schema of a journal: see {', '.join(names)[:200]}",
             "it was changed after kernelwright wrote it: take an unchanged copy",
@@ -256,9 +253,9 @@ def _read_head(connection: sqlite3.Connection, path: Path) -> tuple[bool, RunInf
         info = codec.decode(meta["info"], RunInfo)
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
         raise RunFolderError(f"the head of {path} does not describe a run: {error}") from error
-    if has_digests and meta.get("info_digest") != codec.sha(meta["info"]):
+    if meta.get("info_digest") != codec.sha(meta["info"]):
         raise RunFolderError(f"the head of {path} is damaged: its digest does not match", "take an undamaged copy")
-    return has_digests, info
+    return info
 
 
 def _check_pages(connection: sqlite3.Connection, path: Path) -> None:
@@ -268,16 +265,12 @@ def _check_pages(connection: sqlite3.Connection, path: Path) -> None:
         raise RunFolderError(f"{path} is damaged: {found[0][0]}", "take an undamaged copy")
 
 
-def _script(has_digests: bool) -> str:
-    return _SCHEMA.replace("@DIGEST@", _DIGEST[has_digests])
-
-
 @functools.cache
-def _schema(has_digests: bool) -> frozenset[tuple[str, str, str, str | None]]:
-    """The exact rows of `sqlite_master` in such a journal."""
+def _schema() -> frozenset[tuple[str, str, str, str | None]]:
+    """The exact rows of `sqlite_master` in a journal."""
     connection = sqlite3.connect(":memory:")
     try:
-        connection.executescript(_script(has_digests))
+        connection.executescript(_SCHEMA)
         return frozenset(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"))
     finally:
         connection.close()

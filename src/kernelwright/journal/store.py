@@ -62,14 +62,11 @@ TAKE_ANOTHER = "take an undamaged copy of the run"
 class Journal:
     """A journal. Thread-safe. Every method raises `RunFolderError` if the database cannot be read or written."""
 
-    def __init__(
-        self, folder: Path, connection: sqlite3.Connection, info: RunInfo, has_digests: bool, lock: int | None
-    ) -> None:
+    def __init__(self, folder: Path, connection: sqlite3.Connection, info: RunInfo, lock: int | None) -> None:
         """Use `create` or `open`."""
         self.folder = folder
         self.info = info
         self._path = folder / database.NAME
-        self._has_digests = has_digests
         found = self._path.stat()
         self._file = (found.st_dev, found.st_ino)
         self._last: int | None = None
@@ -106,7 +103,7 @@ class Journal:
         except BaseException:  # also for an interrupt: release the lock
             os.close(lock)
             raise
-        return cls(folder, connection, info, True, lock)
+        return cls(folder, connection, info, lock)
 
     @classmethod
     def open(cls, folder: Path, writable: bool = False) -> Journal:
@@ -117,12 +114,12 @@ class Journal:
             raise RunFolderError(f"run folder {folder} {what}", "name the folder of a run that was started")
         lock = writer_lock.lock(folder) if writable else None
         try:
-            connection, info, has_digests = database.open_checked(path, writable)
+            connection, info = database.open_checked(path, writable)
         except RunFolderError:
             if lock is not None:
                 os.close(lock)
             raise
-        return cls(folder, connection, info, has_digests, lock)
+        return cls(folder, connection, info, lock)
 
     # --- writing --------------------------------------------------------------------------------------------
 
@@ -197,11 +194,9 @@ class Journal:
             self.refuse_if_gone()
             seq = self._last_seq() + 1
             row = (seq, kind.value, number, time, codec.encode(payload).decode())
-            if self._has_digests:
-                row = (*row, digest(*row))  # type: ignore[assignment]
             self._last = None  # an interrupt may come between the commit and the next line that knows of it
             try:
-                self._execute(f"INSERT INTO events VALUES ({', '.join('?' * len(row))})", row)
+                self._execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", (*row, digest(*row)))
             except sqlite3.IntegrityError as error:
                 raise KernelwrightError(f"{self._path}: trial {number} was already {kind.value}") from error
             self._last = seq
@@ -231,9 +226,8 @@ class Journal:
 
     def events(self, after: int = 0) -> list[Event]:
         """Every event with a seq above `after`, in order. Raises `RunFolderError` if one is missing or damaged."""
-        own = ", digest" if self._has_digests else ""
         rows = self._select(
-            f"SELECT seq, kind, number, time, iif(length(payload) <= ?, payload, NULL){own} FROM events "
+            "SELECT seq, kind, number, time, iif(length(payload) <= ?, payload, NULL), digest FROM events "
             "WHERE seq > ? ORDER BY seq",
             (database.LARGEST_BYTES, after),
         )
@@ -319,7 +313,7 @@ def digest(seq: int, kind: str, number: int | None, time: str, payload: str) -> 
 
 def _event(path: Path, expected: int, row: tuple[Any, ...]) -> Event:
     """Decode and check one row. expected: the seq that follows the previous event's."""
-    seq, kind, number, time, payload, *digests = row
+    seq, kind, number, time, payload, stored = row
     which = f"event {seq} of {path} ({str(kind)[:20]})"
     if seq != expected:
         raise RunFolderError(f"{which} found where event {expected} was expected", TAKE_ANOTHER)
@@ -333,6 +327,6 @@ def _event(path: Path, expected: int, row: tuple[Any, ...]) -> Event:
     if LONG_NUMBER.search(payload):
         for fault in large_numbers(event.payload):
             raise RunFolderError(f"{which} does not make sense: {fault}", TAKE_ANOTHER)
-    if digests and digests[0] != digest(seq, kind, number, time, payload):
+    if stored != digest(seq, kind, number, time, payload):
         raise RunFolderError(f"{which} is damaged: its digest does not match", TAKE_ANOTHER)
     return event

@@ -67,8 +67,7 @@ class BenchCase(Record, frozen=True, kw_only=True):
     bound_us: float
     bound_by: str
     bound_kind: Literal["stated", "derived"] | None = None
-    """Whether the problem states the figure that sets the bound, or it was derived from forward; None in older records.
-    """
+    """Whether the problem states the figure that sets the bound, or it was derived from forward."""
     implementations: tuple[Implementation, ...]
     order_seed: int | None = None
     """Seed of the order of samples; None if nothing was sampled."""
@@ -91,7 +90,7 @@ class BenchReport(Record, frozen=True, kw_only=True):
     library: LibraryMode = "none"
     """`unqualified` and `library` are as in `Evaluation`."""
     candidates: dict[str, Candidate] = {}
-    """The candidate of each row that is not the framework's; empty in older records."""
+    """The candidate of each row that is not the framework's."""
 
 
 class GateCase(Record, frozen=True, kw_only=True):

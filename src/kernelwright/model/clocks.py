@@ -16,7 +16,7 @@ FORCED = frozenset({"hardware_slowdown", "software_thermal", "hardware_thermal",
 
 class Clocks(Record, frozen=True, kw_only=True):
     """NVML readings before and after sampling, while the GPU is busy: the lowest clocks, the highest temperature and
-    power, and every throttle reason but idle. Records from before 2026-11-22 have one reading, taken after sampling."""
+    power, and every throttle reason but idle."""
 
     sm_mhz: int | None = None
     memory_mhz: int | None = None

@@ -28,7 +28,7 @@ class KernelResources(Record, frozen=True, kw_only=True):
     bytes per block, occupancy the fraction of the multiprocessor's warp slots.
 
     moved_bytes: global memory that a thread loads and stores in the basic block that moves most, for a loop in one
-    iteration. None in older journals, and if no thread moves global memory itself (as with bulk copies).
+    iteration. None if no thread moves global memory itself (as with bulk copies).
     """
 
     kernel: str
@@ -77,7 +77,7 @@ class Timing(Record, frozen=True, kw_only=True):
     clocks: Clocks | None = None
     scale: float = 1.0
     """Factor by which measured times were multiplied: the incumbent's time in the request over its time in the same
-    race. 1 for a candidate that was timed alone, and in older records."""
+    race. 1 for a candidate that was timed alone."""
     gained: bool | None = None
     """Whether the candidate was significantly faster than the incumbent of the request; None without an incumbent."""
 
@@ -154,15 +154,15 @@ class Evaluation(Record, frozen=True, kw_only=True):
     unqualified: str = ""
     """Why the problem cannot distinguish a kernel from a trivial answer, if the user continued anyway; else ""."""
     serves: tuple[Property, ...] = ()
-    """Properties that inputs must have; () for any layout and alignment, and in older records."""
+    """Properties that inputs must have; () for any layout and alignment."""
     precision: Literal["ieee", "tf32"] = "ieee"
-    """How the framework multiplied float32 as the baseline; "ieee" in older records."""
+    """How the framework multiplied float32 as the baseline."""
     dead: tuple[str, ...] = ()
     """Parameters and buffers that no output depends on, such as "parameter conv.bias": a kernel may leave them out."""
     constant: tuple[str, ...] = ()
     """What no draw varied, such as "input mask" or "input scale = 0.5": a kernel may have it built in."""
     library: LibraryMode = "none"
-    """Which library steps the problem allowed; "none" in older journals."""
+    """Which library steps the problem allowed."""
     judged_source: str | None = None
     """The text that was judged if it is not the candidate's: with the config written into it, without host code that
     the kernels do not need, and with refusals in place of branches that no judged case took. Else None."""
@@ -172,7 +172,7 @@ class Evaluation(Record, frozen=True, kw_only=True):
     """Whether the candidate was not judged because compilers of it were killed, perhaps for want of memory. A resumed
     run judges it again."""
     gpu: str = ""
-    """The UUID of the GPU that judged the candidate; "" without a GPU and in older records."""
+    """The UUID of the GPU that judged the candidate; "" without a GPU."""
     lane: str = ""
     """The lane that judged the candidate; "" with a single worker, and if it was not judged in this run."""
     unjudged: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ class Environment(Record, frozen=True, kw_only=True):
     """Measured peaks: copy_bytes_per_s, read_bytes_per_s, write_bytes_per_s, <dtype>_flop_per_s."""
     peaks_source: str = ""
     gpu: str = ""
-    """The UUID of the GPU; "" without one and in older records."""
+    """The UUID of the GPU; "" without one."""
 
 
 class Attempt(Record, frozen=True, kw_only=True):

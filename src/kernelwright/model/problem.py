@@ -63,15 +63,15 @@ class Bound(Record, frozen=True, kw_only=True):
     bytes_per_s: float | None = None
     flop_per_s: float | None = None
     """`bytes_per_s` and `flop_per_s` are the peaks behind the bound: of memory for this mix of reads and writes, and of
-    arithmetic in these dtypes. None if there is no such work, and in older records."""
+    arithmetic in these dtypes. None if there is no such work."""
     stated: tuple[Literal["bytes", "flop"], ...] = ()
     """Which of the two the problem's `work()` states; the rest is derived from its forward."""
     stated_us: float = 0.0
-    """The bound from the stated figures alone; 0 if none is stated, and in older records."""
+    """The bound from the stated figures alone; 0 if none is stated."""
     written_bytes: int = 0
     """The part of `bytes` that is written."""
     flop_by_dtype: dict[str, int] = {}
-    """`flop` by the dtype of the operands; empty in older records."""
+    """`flop` by the dtype of the operands."""
 
 
 class TensorRead(Record, frozen=True, kw_only=True):
@@ -99,7 +99,7 @@ class CaseInfo(Record, frozen=True, kw_only=True):
     flop: int
     bound: Bound
     input_names: tuple[str, ...] = ()
-    """Names of forward's arguments; empty in older journals, as are the next two fields."""
+    """Names of forward's arguments."""
     parameters: dict[str, TensorSpec] = {}
     """The reference module's parameters and buffers."""
     init: tuple[Any, ...] = ()
@@ -110,7 +110,7 @@ class CaseInfo(Record, frozen=True, kw_only=True):
     assumed: tuple[str, ...] = ()
     """Assumptions behind the derived reads."""
     mutates: tuple[str, ...] = ()
-    """The inputs that forward changes in place; they are the last of `outputs`. Empty in older journals."""
+    """The inputs that forward changes in place; they are the last of `outputs`."""
     arguments: str = ""
     """How inputs are nested in forward's arguments: a Python dict with the index of each input; "" if not nested."""
     keywords: tuple[str, ...] = ()
@@ -156,13 +156,11 @@ class ProblemInfo(Record, frozen=True, kw_only=True):
     docstring: str = ""
     left_alone: dict[str, str] = {}
     """By integer of the file that derived cases do not shrink, the reason; under "" why there are no more cases. Empty
-    if no cases were derived, and in older journals."""
+    if no cases were derived."""
     numbers: dict[str, int] = {}
-    """Every integer of the file that a case may replace, with its value in the first timed case; empty in older
-    journals."""
+    """Every integer of the file that a case may replace, with its value in the first timed case."""
     modules: dict[str, str] = {}
-    """Texts of the modules that the file imports from the folder `sources/`, by their path in it; empty in older
-    journals."""
+    """Texts of the modules that the file imports from the folder `sources/`, by their path in it."""
     precision: Literal["ieee", "tf32"] = "ieee"
     """How the framework multiplies float32 as the baseline of a candidate."""
     layouts: Literal["dense", "any"] = "dense"
@@ -170,10 +168,10 @@ class ProblemInfo(Record, frozen=True, kw_only=True):
     gradients: bool = False
     """Whether a candidate must contain the backward pass, too."""
     stated: StatedBySet | None = None
-    """Statements of the problem set; None if the problem is from no set, and in older journals."""
+    """Statements of the problem set; None if the problem is from no set."""
     library: LibraryMode = "none"
-    """Which framework operators candidates may call; "none" in older journals."""
+    """Which framework operators candidates may call."""
     operators: tuple[str, ...] = ()
     """The operators of one call on the first timed case, a line each, without text of the problem."""
     kinds: dict[str, OperatorKind] = {}
-    """The kinds of these operators, by their names; empty in older journals."""
+    """The kinds of these operators, by their names."""

@@ -68,7 +68,7 @@ class Usage(Record, frozen=True, kw_only=True):
     assumed: int = 0
     """Number of answers with assumed figures: answers without usable figures, and abandoned ones."""
     cached_tokens: int = 0
-    """The part of input_tokens that the provider read from its cache; 0 in older journals, as is the next field."""
+    """The part of input_tokens that the provider read from its cache."""
     cache_written_tokens: int = 0
     """The part of input_tokens that the provider wrote to its cache, if it charges for that."""
 

@@ -86,7 +86,7 @@ class RunSettings(Record, frozen=True, kw_only=True):
     in_flight: int = 1
     """Maximum number of concurrent evaluations."""
     thinking: int | None = None
-    """Maximum number of concurrent proposals; None: the same as in_flight. Older runs counted both together."""
+    """Maximum number of concurrent proposals; None: the same as in_flight."""
     dtype: str | None = None
     unqualified: bool = False
     """Whether to continue with a problem that does not qualify; every result then says so."""
@@ -97,7 +97,7 @@ class RunSettings(Record, frozen=True, kw_only=True):
     lessons: str | None = None
     """The folder of lesson cards: prompts show its cards, and the run's lessons are added to it. None: neither."""
     cases: WhichCases = "stated"
-    """Whether cases were derived where the problem states none; "stated" in older runs."""
+    """Whether cases were derived where the problem states none."""
     starter: str | None = None
     """The file that was given in place of the problem's starter; `RunInfo` has its content."""
 
@@ -144,4 +144,4 @@ class RunInfo(Record, frozen=True, kw_only=True):
     environment: Environment
     starter: Candidate | None = None
     known: tuple[KnownKernel, ...] = ()
-    """Judged after the starter; empty in older journals."""
+    """Judged after the starter."""
