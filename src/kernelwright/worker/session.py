@@ -70,8 +70,11 @@ def case_info(read: dict[str, Any], shape: CaseShape, peaks: dict[str, float], s
     return codec.record(read | arguments | {"bound": codec.plain(least)}, CaseInfo)
 
 
+UNCHECKED = QualificationReport(problem="", qualifies=None)
+
+
 class Session:
-    """State of one worker. Only these methods change it; they take the lease where they need the judge."""
+    """State of one worker. Its methods take the lease where they need the judge."""
 
     def __init__(self, processes: Processes) -> None:
         self.processes = processes
@@ -79,9 +82,8 @@ class Session:
         self._info: ProblemInfo | None = None
         self._shapes: tuple[CaseShape, ...] = ()
         self._qualified: dict[str, CaseQualification | str] = {}
-        self._unqualified = ""
-        self._dead: tuple[str, ...] = ()
-        self._constant: tuple[str, ...] = ()
+        self.report = UNCHECKED
+        """The qualification of the problem, set by `qualify`; every evaluation repeats it."""
         self._profiles: dict[str, Profile] = {}
         self._generated: Generated | None = None
         self._generating = threading.Lock()
@@ -104,7 +106,7 @@ class Session:
             self._problem, self._info, self._shapes = None, None, ()
             self._qualified.clear()
             self._generated = None
-            self._unqualified, self._dead, self._constant = "", (), ()
+            self.report = UNCHECKED
             read = self.processes.read(to_judge.Load(path=path, dtype=dtype, which=which))
             found = tuple(codec.record(case["case"], Case) for case in read["cases"])
             problem = self.processes.problem = to_judge.Load(path=path, dtype=dtype, cases=found)
@@ -144,25 +146,6 @@ class Session:
     def shapes(self) -> tuple[CaseShape, ...]:
         """What a recorder receives for each case, and for the strided copy of a small case."""
         return self._shapes
-
-    @property
-    def unqualified(self) -> str:
-        """Why the problem accepts a trivial answer; empty if it accepts none, or before it was checked."""
-        return self._unqualified
-
-    @property
-    def dead(self) -> tuple[str, ...]:
-        """Parameters and buffers that no output depends on; empty before the problem was checked."""
-        return self._dead
-
-    @property
-    def constant(self) -> tuple[str, ...]:
-        """What no draw varies; empty before the problem was checked."""
-        return self._constant
-
-    def qualified(self, report: QualificationReport) -> None:
-        """Store the result of a qualification; later evaluations report it."""
-        self._unqualified, self._dead, self._constant = report.reason, report.dead, report.constant
 
     def qualification(self, case: str) -> CaseQualification | str:
         """Which trivial answers pass on a case, or why the judge cannot tell. The judge is asked once per case."""

@@ -23,6 +23,7 @@ from kernelwright.model import (
     Clocks,
     Implementation,
     ProblemInfo,
+    QualificationReport,
     Status,
 )
 from kernelwright.worker.plan.plan import AGAIN, Buffer, Plan
@@ -145,7 +146,10 @@ def test_everything_is_verified_before_anything_is_prepared_so_that_references_f
 def test_a_config_that_its_source_does_not_have_fails_one_row_and_not_the_benchmark() -> None:
     processes = FakeProcesses(on_gpu=False)
     session = SimpleNamespace(
-        processes=processes, loaded=processes.loaded, environment=lambda: ENVIRONMENT, unqualified=""
+        processes=processes,
+        loaded=processes.loaded,
+        environment=lambda: ENVIRONMENT,
+        report=QualificationReport(problem="", qualifies=None),
     )
     report = bench(cast(Session, session), {"mine": Candidate(source="", config={"nothing": 1})}, (), ())
     (row,) = report.cases[0].implementations
@@ -161,7 +165,10 @@ def test_baselines_are_compiled_first_and_without_the_lease(
     lease.acquire = lambda: processes.asked.append("lease")  # type: ignore[method-assign]
     lease.release = lambda: processes.asked.append("free")  # type: ignore[method-assign]
     session = SimpleNamespace(
-        processes=processes, loaded=processes.loaded, environment=lambda: ENVIRONMENT, unqualified=""
+        processes=processes,
+        loaded=processes.loaded,
+        environment=lambda: ENVIRONMENT,
+        report=QualificationReport(problem="", qualifies=None),
     )
 
     def ahead(_: object, chosen: list[CaseInfo], framework: tuple[str, ...]) -> None:

@@ -56,7 +56,7 @@ def reason(shape: tuple[int, ...], *names: str, unused: tuple[str, ...] = ()) ->
     session = LoadedSession(cast(Processes, processes), replace(PROBLEM, cases=(case,)))
     report = qualify(session, every=True)
     assert report.qualifies is (not names)
-    assert report.reason == session.unqualified
+    assert report.reason == session.report.reason
     assert qualify(session, every=True) == report
     assert processes.asked == [case.case.name], "the judge is asked once"
     return report.reason.replace(f"on case {case.case.name} ", "")

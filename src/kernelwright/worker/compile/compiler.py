@@ -111,7 +111,7 @@ def compiled(
 def source_line(ttir: str, step: str, source: str) -> str:
     """The line of the module that a line of TTIR was compiled from; the latter itself if that is not known."""
     while (name := re.search(r"#loc\d+", step)) and (place := re.search(rf"^{name[0]} = (.*)", ttir, re.M)):
-        if number := re.search(r'":(\d+):\d+\)', step := place[1]):
+        if number := re.search(r'/kernels\.py":(\d+):', step := place[1]):
             return source.splitlines()[int(number[1]) - 1].strip()
     return step.strip()
 

@@ -70,7 +70,7 @@ def bench(
         problem=session.loaded().name,
         environment=session.environment(),
         cases=cases,
-        unqualified=session.unqualified,
+        unqualified=session.report.reason,
         library=session.loaded().library,
     )
 

@@ -37,7 +37,7 @@ def qualify(session: Session, every: bool) -> QualificationReport:
         cases=tuple(judged), not_judged=missed,
         constant=in_all([one.constant for one in judged]) + in_all([numbers(one) for one in info.cases]),
     )  # fmt: skip
-    session.qualified(report)
+    session.report = report
     return report
 
 
