@@ -421,6 +421,13 @@ def test_an_operator_with_a_seed_that_draws_nothing_is_no_reason(shared_worker: 
     )
 
 
+def test_a_forward_for_gpus_only_is_not_run_for_its_seed(shared_worker: StartedWorker, tmp_path: Path) -> None:
+    only = ATTENTION.replace("if x.is_cuda:", "if type(x) is torch.Tensor:").replace("the CPU", "GPUs")
+    (tmp_path / "only.py").write_text(only)
+    shared_worker().load(str(tmp_path / "only.py"))
+    assert len(shared_worker().generate().captures) > 1
+
+
 WINDOWS = """
 import torch
 

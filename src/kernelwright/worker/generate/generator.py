@@ -19,6 +19,7 @@ from kernelwright.worker.judge.answer import random_operators, refuse_random
 from kernelwright.worker.plan.library import allow_tf32
 from kernelwright.worker.processes.channel import Channel, Done, Fault
 from kernelwright.worker.reference.derive import Search, load_with_cases
+from kernelwright.worker.reference.instance import accepted, cast, outputs
 
 
 def main(channel: Channel, options: dict[str, Any]) -> None:
@@ -38,7 +39,9 @@ def generate(job: Generate) -> Generated:
         return Generated(reason="problems with GRADIENTS or MUTATES are not supported")
     small = next((case for case in problem.cases if case.small), None)
     if small is not None and (random := random_operators(problem.operators(base))):
-        refuse_random(problem.instance(small, seed=0), random)  # an operator may have a seed and draw nothing
+        drawn = problem.instance(small, seed=0)  # an operator may have a seed and draw nothing
+        if accepted(lambda: outputs(cast(drawn, "float64"))) is not None:  # forward may be for GPUs only
+            refuse_random(drawn, random)
     outline = problem.outline(base, job.dtype)
     inputs = tuple((name, None if isinstance(value, torch.Tensor) else repr(value))
                    for name, value in zip(outline.input_names, outline.inputs, strict=True))  # fmt: skip
