@@ -6,6 +6,7 @@ in processes that such a process starts. An empty entry in a list of folders, wh
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from collections.abc import Mapping
@@ -23,6 +24,12 @@ OWN = ("HOME", "XDG_CACHE_HOME", "KERNELWRIGHT_COMPILE_CACHE")
 """Further variables of a worker: where its caches are. It does not pass them on to its children."""
 
 
+KEY_NAMES = ("KEY", "TOKEN")
+"""Ends of the names of variables with a provider's key."""
+
+PR_SET_DUMPABLE = 4  # linux/prctl.h
+
+
 def python(*words: str, program: str | None = None) -> list[str]:
     """The command line of a Python process. program: the path of another Python; None for this one."""
     return [program or sys.executable, "-P", *words]
@@ -36,8 +43,15 @@ def named_variables(*more: str) -> dict[str, str]:
 def without_keys() -> dict[str, str]:
     """The environment of a program of the user's, such as ssh or srun, which may copy it to another host: everything
     but the keys of providers, whose names end in KEY or TOKEN. A Ray cluster's token stays."""
-    kept = {name: text for name, text in os.environ.items() if not name.upper().endswith(("KEY", "TOKEN"))}
+    kept = {name: text for name, text in os.environ.items() if not name.upper().endswith(KEY_NAMES)}
     return safe(kept | {name: text for name, text in os.environ.items() if name.startswith("RAY_")})
+
+
+def hide_keys() -> None:
+    """Where this process has a key, refuse other processes of this user its environment and memory: Linux then lets
+    only a process that may trace every other one read them. The process also leaves no core dump."""
+    if any(name.upper().endswith(KEY_NAMES) for name in os.environ):
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def safe(variables: Mapping[str, str]) -> dict[str, str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, get_args
 
 import click
 
+from kernelwright.evaluator.launch import WEAK_SANDBOX
 from kernelwright.jobs.worker import PLACES, Places, StartWorker, local_worker
 from kernelwright.model import LibraryMode
 
@@ -43,9 +45,16 @@ target_option = click.option(
     metavar="sm_NN",
     help="Compile for this target; only on a machine without a GPU (default there: sm_90).",
 )
+weak_option = click.option(
+    "--weak-sandbox",
+    is_flag=True,
+    expose_value=False,
+    callback=lambda ctx, param, is_given: os.environ.update({WEAK_SANDBOX: "1"} if is_given else {}),
+    help="Run candidates also where their code can reach your files, environments or sockets (see `doctor`).",
+)
 
-worker_command = together(target_option, pass_parts, click.pass_context)
-"""A command that starts a worker: the option `--target`, and `ctx` and `parts` as the first arguments."""
+worker_command = together(target_option, weak_option, pass_parts, click.pass_context)
+"""A command that starts a worker: its options, and `ctx` and `parts` as the first arguments."""
 
 lane_options = together(
     click.option(

@@ -10,7 +10,7 @@ import signal
 
 import click
 
-from kernelwright.cli.context import Parts, pass_parts, target_option
+from kernelwright.cli.context import Parts, pass_parts, target_option, weak_option
 from kernelwright.cli.output import note
 from kernelwright.errors import MachineError
 from kernelwright.interruption import STOP
@@ -19,6 +19,7 @@ from kernelwright.jobs.agent import AgentSession
 
 @click.command()
 @target_option
+@weak_option
 @pass_parts
 def mcp(parts: Parts, target: str | None) -> None:
     """Serve runs to a coding agent over MCP.

@@ -56,7 +56,7 @@ from kernelwright.model import (
     WhichCases,
 )
 from kernelwright.problems.copies import contents_of
-from kernelwright.python import OWN, named_variables, without_keys
+from kernelwright.python import OWN, hide_keys, named_variables, without_keys
 from kernelwright.text.ending import how_ended
 from kernelwright.text.escape import legible
 
@@ -110,6 +110,7 @@ class ProcessWorker:
         by the names of the worker's `limits.py`. environment: extra environment variables. is_remote: whether the
         worker sees another disk, so that problems are sent as their contents. hello_s: longest wait for its first
         message. notify: takes a line for the user. Raises MachineError if kernelwright, torch or Triton is missing."""
+        hide_keys()
         command = [*argv]
         self._is_remote = is_remote
         command += [*(["--target", target] if target else []), *(["--limits", json.dumps(limits)] if limits else [])]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 
 from kernelwright.evaluator.client import HELLO_S, ProcessWorker, warn
@@ -12,10 +13,13 @@ from kernelwright.python import python
 
 Launcher = Callable[[], list[str]]
 
+WEAK_SANDBOX = "KERNELWRIGHT_WEAK_SANDBOX"
+"""Environment variable of the coordinator: 1 allows workers of this machine what `--weak-sandbox` allows."""
+
 
 def local() -> list[str]:
     """The command of a worker process on this machine, with this Python."""
-    return python("-m", "kernelwright.worker")
+    return python("-m", "kernelwright.worker", *["--weak-sandbox"] * (os.environ.get(WEAK_SANDBOX) == "1"))
 
 
 LAUNCHERS: dict[str, Launcher] = {"local": local}

@@ -265,6 +265,7 @@ class AgentSession:
             return {
                 "run": str(run.journal.folder),
                 "problem": run.journal.info.problem.name,
+                "sandbox": run.journal.info.environment.sandbox,
                 "doing": doing,
                 "over": over,
                 "stopped": run.outcome.detail if run.outcome is not None and over else None,

@@ -40,8 +40,8 @@ def examine(*, start_worker: StartWorker, target: str | None = None) -> Examinat
         problem = canary_problem(Path(folder))
         with load_problem(problem, start_worker=start_worker, target=target) as (worker, _):
             environment, machine = worker.environment(), worker.machine()
-            canaries = judge_canaries(worker)
-            if environment.device is not None:
+            canaries = [] if environment.refusal else judge_canaries(worker)
+            if environment.device is not None and not environment.refusal:
                 canaries += time_canaries(worker)
     return Examination(
         environment=environment,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from kernelwright import __version__
-from kernelwright.errors import RequestError, RunFolderError
+from kernelwright.errors import MachineError, RequestError, RunFolderError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.folders import fresh_folder, refuse_links
 from kernelwright.jobs.candidates import read_candidate
@@ -102,7 +102,7 @@ def begin(run: NewRun, *, notify: Notify) -> Iterator[OpenRun]:
     """
     require_askable(run.settings.proposer, run.settings.proposer_options, run.settings.budget.usd)
     with run.start_worker(run.target) as worker:
-        say_newer(worker, notify)
+        say_environment(worker, notify)
         problem = load(worker, run)
         require_verifiable(worker, problem, run.problem)
         known = find_known(worker, run, problem, notify)
@@ -139,10 +139,16 @@ def on_lanes(start_worker: StartWorker, options: RunOptions, places: Places) -> 
     return start_worker, msgspec.structs.replace(options, gpus=None, workers=None, in_flight=in_flight)
 
 
-def say_newer(worker: Worker, notify: Notify) -> None:
-    """Say which of torch and Triton is newer than those tried."""
-    if newer := newer_text(worker.environment()):
+def say_environment(worker: Worker, notify: Notify) -> None:
+    """Say which of torch and Triton is newer than those tried, and what of the sandbox is in force. Raises
+    `MachineError` where no candidate may run."""
+    environment = worker.environment()
+    if newer := newer_text(environment):
         notify(newer)
+    if environment.refusal:
+        raise MachineError(environment.refusal)
+    if environment.sandbox:
+        notify(f"sandbox: {environment.sandbox}")
 
 
 def load(worker: Worker, run: NewRun) -> ProblemInfo:
@@ -199,7 +205,7 @@ def reopen(
         if target is None and info.environment.device is None:
             target = info.environment.target
         with start_worker(target) as worker:
-            say_newer(worker, notify)
+            say_environment(worker, notify)
             loaded = worker.load(
                 str(file), info.settings.dtype, library=info.problem.library, which=info.settings.cases
             )

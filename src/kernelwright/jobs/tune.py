@@ -175,7 +175,8 @@ class Tuning:
             if advice is None:
                 self.notify(f"waiting for {folder / ANSWER}: write it, then give the same command with --out {folder}")
                 return TuneResult(folder, None)
-        self.notify(f"results: {folder}; device: {self.device.name}")
+        sandbox = self.device.environment.sandbox
+        self.notify(f"results: {folder}; device: {self.device.name}" + f"; sandbox: {sandbox}" * bool(sandbox))
         try:
             outcome = search_configs(
                 self.device,

@@ -100,7 +100,7 @@ ToWorker = (
 )  # fmt: skip
 
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Protocol version. It is increased for every message that an older client or worker cannot read."""
 
 

@@ -22,6 +22,10 @@ class Environment(Record, frozen=True, kw_only=True):
     peaks_source: str = ""
     gpu: str = ""
     """The UUID of the GPU; "" without one."""
+    sandbox: str = ""
+    """What of a candidate's sandbox is in force and what is not, in one line; "" where it was not tried."""
+    refusal: str = ""
+    """Why no candidate may run on the machine; "" if one may."""
 
 
 class Attempt(Record, frozen=True, kw_only=True):

@@ -291,6 +291,7 @@ def environment_settings(environment: Environment) -> dict[str, str]:
         "kernelwright": environment.kernelwright,
         "date": environment.date,
         "peaks": environment.peaks_source,
+        "sandbox": environment.sandbox,
     }
     return {name: value for name, value in settings.items() if value}
 

@@ -56,7 +56,7 @@ def examination_text(found: Examination) -> str:
     )
     timed_too = found.environment.device is not None
     texts = [settings_text(title, lines) for title, lines in sections]
-    return "\n\n".join([*texts, conclusion(machine, found.failed, timed_too)])
+    return "\n\n".join([*texts, conclusion(machine, found.failed, timed_too, found.environment.refusal)])
 
 
 def examination_document(found: Examination) -> dict[str, Any]:
@@ -87,10 +87,12 @@ def canary_texts(canaries: Sequence[Canary]) -> dict[str, str]:
     return texts
 
 
-def conclusion(machine: Machine, failed: Sequence[Canary], timed_too: bool) -> str:
+def conclusion(machine: Machine, failed: Sequence[Canary], timed_too: bool, refusal: str) -> str:
     """The conclusion in a few lines: whether results of this machine count, and what candidates could reach."""
     lines = [f"{len(failed)} of the canaries failed: do not trust results from this machine."]
-    if not failed:
+    if refusal:
+        lines = [f"No canary was judged: {refusal}."]
+    elif not failed:
         lines = ["Every canary got its known verdict." + ("" if timed_too else " Nothing was timed: no GPU.")]
     open_ways = [f"{attempt.what} ({attempt.role})" for attempt in machine.attempts if not attempt.refused]
     if open_ways:

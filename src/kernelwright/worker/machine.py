@@ -17,6 +17,7 @@ from kernelwright import codec
 from kernelwright.errors import WorkerError
 from kernelwright.model import Attempt, Machine
 from kernelwright.python import python
+from kernelwright.worker.confine import IN_FORCE
 from kernelwright.worker.confine.allowance import ALLOWANCES
 from kernelwright.worker.processes.channel import ChannelClosed, ChannelTimeout
 from kernelwright.worker.processes.processes import Processes
@@ -25,6 +26,11 @@ from kernelwright.worker.profile.protocol import CannotProfile
 
 INTRUDER_S = 60.0
 """Time limit of all attempts of one role together. They take about a second unless one hangs."""
+
+REFUSED = (
+    "no candidate runs on this machine, because its code could {} (see kernelwright doctor; --weak-sandbox allows it, "
+    "see docs/confinement.md)"
+)
 
 DEVICES = ("/dev/nvidia[0-9]*", "/dev/nvidiactl", "/dev/kfd", "/dev/dri/render*")
 
@@ -67,8 +73,20 @@ def profiler(processes: Processes) -> str:
     return f"ncu at {path} reads counters ({read:.0f} bytes of DRAM)"
 
 
-def intrusion(processes: Processes) -> tuple[dict[str, str], tuple[Attempt, ...]]:
-    """Which measures are in force for a recorder, and the attempts of an intruder in each confined role."""
+def sandbox(processes: Processes, is_weak_allowed: bool) -> tuple[str, str]:
+    """What of the sandbox is in force here and what is not, in one line; and why no candidate may run, "" if one may.
+    One may not where its code reaches the user's files, environments or sockets, unless that is allowed."""
+    measures, attempts = intrusion(processes, brief=True)
+    missing = [name for name, state in measures.items() if state != IN_FORCE]
+    line = f"in force, without {', '.join(missing)}" if missing else "in force"
+    if not (possible := ", ".join(dict.fromkeys(one.what for one in attempts if not one.refused))):
+        return line, ""
+    return f"WEAK, code of a candidate could {possible}; {line}", "" if is_weak_allowed else REFUSED.format(possible)
+
+
+def intrusion(processes: Processes, brief: bool = False) -> tuple[dict[str, str], tuple[Attempt, ...]]:
+    """Which measures are in force for a recorder, and the attempts of an intruder in each confined role. brief: only
+    those of `EXPOSING`."""
     secret = processes.scratch / "outside.txt"
     secret.write_text("not for candidates\n")
     measures: dict[str, str] = {}
@@ -77,15 +95,15 @@ def intrusion(processes: Processes) -> tuple[dict[str, str], tuple[Attempt, ...]
         devices = sorted(path for pattern in DEVICES for path in glob.glob(pattern))
         target = {"port": port, "file": str(secret), "process": process, "devices": devices}
         for role in ALLOWANCES:
-            found = intruded(processes, role, target)
+            found = intruded(processes, role, target, brief)
             measures = measures or found["measures"]
             attempts += codec.record(found["attempts"], list[Attempt])
     return measures, tuple(attempts)
 
 
-def intruded(processes: Processes, role: str, target: dict[str, Any]) -> dict[str, Any]:
+def intruded(processes: Processes, role: str, target: dict[str, Any], brief: bool) -> dict[str, Any]:
     """Report of an intruder in the sandbox of `role`. Raises `WorkerError` if it does not report."""
-    options = {"role": role, "target": target}
+    options = {"role": role, "target": target, "brief": brief}
     intruder = processes.spawn("intruder", options, log=True, interpret=role == "interpreter")
     try:
         found: dict[str, Any] = intruder.channel.receive(INTRUDER_S)

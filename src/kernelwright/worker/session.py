@@ -6,6 +6,7 @@ No state of a candidate is kept here, so that an evaluation depends on its reque
 from __future__ import annotations
 
 import datetime
+import functools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -25,6 +26,7 @@ from kernelwright.model import (
     WhichCases,
 )
 from kernelwright.worker.judge import messages as to_judge
+from kernelwright.worker.machine import sandbox
 from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.library_faults import Library, budget
 from kernelwright.worker.plan.plan import ITEMSIZE, itemsize
@@ -76,8 +78,8 @@ UNCHECKED = QualificationReport(problem="", qualifies=None)
 class Session:
     """State of one worker. Its methods take the lease where they need the judge."""
 
-    def __init__(self, processes: Processes) -> None:
-        self.processes = processes
+    def __init__(self, processes: Processes, is_weak_allowed: bool = False) -> None:
+        self.processes, self._is_weak_allowed = processes, is_weak_allowed
         self._problem: to_judge.Load | None = None
         self._info: ProblemInfo | None = None
         self._shapes: tuple[CaseShape, ...] = ()
@@ -168,6 +170,11 @@ class Session:
                 self._generated = generate()
             return self._generated
 
+    @functools.cached_property
+    def sandbox(self) -> tuple[str, str]:
+        """See `machine.sandbox`; tried once."""
+        return sandbox(self.processes, self._is_weak_allowed)
+
     def environment(self) -> Environment:
         machine, versions = self.processes.machine, self.processes.compilers.ready()
         peaks, source = self.processes.peaks()
@@ -175,6 +182,6 @@ class Session:
             device=machine["device"], target=self.processes.target.name, python=machine["python"],
             torch=versions["torch"], triton=versions["triton"], driver=machine["driver"],
             kernelwright=__version__, peaks=peaks, peaks_source=source,
-            gpu=machine["uuid"] or "",
+            gpu=machine["uuid"] or "", sandbox=self.sandbox[0], refusal=self.sandbox[1],
             date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         )  # fmt: skip

@@ -26,7 +26,7 @@ import msgspec
 
 from kernelwright import __version__, codec
 from kernelwright.cache import Cache
-from kernelwright.errors import ConfigError, KernelwrightError, WorkerError
+from kernelwright.errors import ConfigError, KernelwrightError, MachineError, WorkerError
 from kernelwright.model import (
     PROTOCOL,
     BenchCandidates,
@@ -156,7 +156,7 @@ def supervise(answers: Answers, requests: SimpleQueue[Any], ending: Ending, opti
     except KernelwrightError as error:
         answers.send(failure(None, error))
         return 2
-    session = Session(processes)
+    session = Session(processes, options.weak_sandbox)
     answers.send(Returned(id=None, value=codec.plain(hello(processes))))
     threads = ThreadPoolExecutor(max_workers=max(AT_ONCE, processes.cores))
     while True:
@@ -194,6 +194,9 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--gpu", type=int, metavar="N", help="use only the GPU with this number, counted from 0")
     parser.add_argument(
         "--share", type=cores, default=1, metavar="N", help="divide the cores of this machine among N workers"
+    )
+    parser.add_argument(
+        "--weak-sandbox", action="store_true", help="run candidates where their code can reach what is the user's"
     )
     cache = os.environ.get(CACHE_VARIABLE)
     parser.add_argument(
@@ -236,6 +239,8 @@ def called(request: dict[str, Any]) -> ToWorker:
 
 def respond(session: Session, call: ToWorker) -> Any:
     match call:
+        case CompileCandidate() | EvaluateCandidate() | BenchCandidates() | ProfileCandidate() if session.sandbox[1]:
+            raise MachineError(session.sandbox[1])
         case DescribeEnvironment():
             return session.environment()
         case DescribeMachine():
