@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-PATIENCE_MS = 120_000
+PATIENCE_MS = 600_000
 """What is waited for may take long where many tests share few processors."""
 
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1180, "height": 900}

@@ -6,7 +6,7 @@ import time
 from functools import cache
 
 CALIBRATION_S = 0.2
-MOST = 10.0
+MOST = 50.0
 
 
 @cache

@@ -38,6 +38,8 @@ class FakeLane(FakeWorker):
     is_dead: bool = False
     gate: threading.Event | None = None
     """Evaluations wait for it."""
+    meet: Callable[[FakeLane], None] = lambda lane: None
+    """Called by each evaluation."""
     done: list[str] = field(default_factory=list)
     """What it was asked, in order."""
     benched: int = 0
@@ -57,7 +59,8 @@ class FakeLane(FakeWorker):
 
     def evaluate(self, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
         if self.gate is not None:
-            self.gate.wait(60)
+            self.gate.wait(600)
+        self.meet(self)
         was_dead, self.is_dead = self.is_dead, self.is_dead or self.dies(self, candidate)
         if self.is_dead:
             error = WorkerLost("the worker ended without an answer")
@@ -76,10 +79,13 @@ class FakeLane(FakeWorker):
 
 
 class Lanes:
-    """What starts the lanes of a fleet; `started` are the workers of each, in order."""
+    """What starts the lanes of a fleet; `started` are the workers of each, in order. together: all
+    evaluations but the first wait until every lane has had one."""
 
-    def __init__(self, count: int, **settings: object) -> None:
-        self.settings = settings
+    def __init__(self, count: int, together: bool = False, **settings: object) -> None:
+        self.settings = settings | ({"meet": self._meet} if together else {})
+        self._met = threading.Condition()
+        self._at_work: set[int] = set()
         self.started: dict[str, list[FakeLane]] = {f"lane {number}": [] for number in range(count)}
         self.hellos = {
             name: msgspec.structs.replace(HELLO, gpu=f"GPU-{number}") for number, name in enumerate(self.started)
@@ -95,6 +101,13 @@ class Lanes:
         lane = FakeLane(hello=self.hellos[name], **self.settings)  # type: ignore[arg-type]
         self.started[name].append(lane)
         return lane
+
+    def _meet(self, lane: FakeLane) -> None:
+        with self._met:
+            is_first = not self._at_work
+            self._at_work.add(id(lane))
+            self._met.notify_all()
+            assert is_first or self._met.wait_for(lambda: len(self._at_work) >= len(self.started), 600)
 
     @property
     def workers(self) -> list[FakeLane]:

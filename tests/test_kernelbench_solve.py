@@ -175,7 +175,7 @@ def test_who_needs_much_memory_waits_and_is_not_overtaken(solving: ModuleType) -
             with pytest.raises(Empty):
                 entered.get(timeout=0.2)
         for done in (large, small):
-            done.result(10)
+            done.result(600)
     assert [entered.get(), entered.get()] == ["large", "small"]
     assert memory.free == memory.most == 10.0
 

@@ -19,7 +19,7 @@ pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[w
 pytest.importorskip("triton", reason="the worker needs Triton: pip install -e '.[worker]'")
 pytest.importorskip("hatchling", reason="building a package without network needs hatchling: pip install -e '.[dev]'")
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(3600)
 
 GALLERY = Path(__file__).parent.parent.parent / "gallery"
 FEWER = '\nCASES = [case for case in CASES if case["cols"] in (70, 256, 1000, 2048)]\n'

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from queue import SimpleQueue
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -43,7 +46,7 @@ def asked(lanes: Lanes) -> list[str]:
 
 
 def test_evaluations_go_to_every_lane_and_each_is_made_once() -> None:
-    lanes = Lanes(3, delay_s=0.02)
+    lanes = Lanes(3, together=True)
     with lanes.fleet() as fleet:
         fleet.load("problem.py")
         found = evaluated(fleet, 60)
@@ -103,7 +106,7 @@ class Silent(FakeLane):
 
     def evaluate(self, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
         if self.dies(self, candidate):
-            self.ended.wait(60)
+            self.ended.wait(600)
             raise WorkerLost("the worker ended without an answer")
         return msgspec.structs.replace(evaluation_of(candidate, purpose), gpu=self.hello.gpu or "")
 
@@ -115,28 +118,39 @@ class Silent(FakeLane):
 def test_a_lane_that_neither_answers_nor_dies_is_ended_and_its_candidate_tried_elsewhere_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """By a clock that moves only while nothing else is judged."""
+    now_s = [0.0]
+    monkeypatch.setattr("kernelwright.evaluator.fleet.time", SimpleNamespace(monotonic=lambda: now_s[0]))
     monkeypatch.setattr("kernelwright.evaluator.fleet.LOOK_S", 0.05)
     started: list[Silent] = []
-    hung: list[Candidate] = []
+    hung: SimpleQueue[Candidate] = SimpleQueue()
+    tries: Counter[str] = Counter()
 
     def hangs(lane: FakeLane, candidate: Candidate) -> bool:
         """The seventh always, the third once."""
-        is_hung = candidate == text(7) or (candidate == text(3) and candidate not in hung)
-        hung.extend([candidate] * is_hung)
+        tries[candidate.source] += 1
+        is_hung = candidate == text(7) or (candidate == text(3) and tries[candidate.source] == 1)
+        if is_hung:
+            hung.put(candidate)
         return is_hung
 
     def start(number: int) -> Silent:
         started.append(Silent(hello=msgspec.structs.replace(HELLO, gpu=f"GPU-{number}"), dies=hangs))
         return started[-1]
 
-    with Fleet({name: lambda n=n: start(n) for n, name in enumerate("ab")}, answer_s=0.5) as fleet:
+    with Fleet({name: lambda n=n: start(n) for n, name in enumerate("ab")}) as fleet, ThreadPoolExecutor(1) as threads:
         fleet.load("problem.py")
-        found = evaluated(fleet, 20, at_once=4)
-    assert [n for n, one in enumerate(found, 1) if one.status is not Status.PASSED] == [7]
-    assert found[6].status is Status.TIMEOUT
-    assert "an evaluation exceeded its time limit, 0.5 s" in found[6].reason
-    assert hung.count(text(3)) == 1
-    assert hung.count(text(7)) == 2
+        for number, times in ((7, 2), (3, 1)):
+            judging = threads.submit(fleet.evaluate, text(number), "search", LEADER)
+            for _ in range(times):
+                assert hung.get(timeout=600) == text(number)
+                assert fleet.evaluate(text(8), "search", LEADER).status is Status.PASSED
+                now_s[0] += ANSWER_S
+            found = judging.result(600)
+            assert found.status is (Status.TIMEOUT if number == 7 else Status.PASSED)
+            if number == 7:
+                assert "an evaluation exceeded its time limit, 900 s" in found.reason
+    assert (tries[text(3).source], tries[text(7).source]) == (2, 2)
     assert all(lane.closed for lane in started)
 
 
@@ -237,7 +251,7 @@ def test_what_is_not_compared_by_ratios_stays_on_one_lane() -> None:
 
 
 def test_until_something_passed_one_lane_times_alone_and_then_all_race_against_it() -> None:
-    lanes = Lanes(3, delay_s=0.02)
+    lanes = Lanes(3, together=True)
     with lanes.fleet() as fleet:
         fleet.load("problem.py")
         while len([lane for lane in fleet._dispatch.lanes.values() if lane.ready]) < 3:
@@ -268,7 +282,7 @@ def test_what_is_timed_before_anything_passed_meets_no_time_of_another_gpu() -> 
 
 
 def test_on_a_machine_without_gpus_every_lane_judges() -> None:
-    lanes = Lanes(2, delay_s=0.05)
+    lanes = Lanes(2, together=True)
     lanes.hellos = dict.fromkeys(lanes.started, msgspec.structs.replace(HELLO, device=None, gpu=None))
     with lanes.fleet() as fleet:
         fleet.load("problem.py")

@@ -25,7 +25,7 @@ class Told:
         self.said.put(self.ends if isinstance(self.ends, Gone) else [*self.ends])
 
     def receive(self) -> list[Line]:
-        found = self.said.get(timeout=10)
+        found = self.said.get(timeout=600)
         if isinstance(found, Gone):
             raise found
         return found

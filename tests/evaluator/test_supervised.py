@@ -14,14 +14,14 @@ pytestmark = pytest.mark.process
 ECHO = "import sys\nfor line in sys.stdin:\n    print(line.upper(), end='', flush=True)\nsys.exit(3)"
 
 
-def started(code: str, forsaken_s: float = 60.0) -> Supervised:
+def started(code: str, forsaken_s: float = 600.0) -> Supervised:
     return Supervised([sys.executable, "-c", code], forsaken_s)
 
 
 def lines_of(worker: Supervised, until: str) -> list[Line]:
     """Those up to the first of a stream."""
     found: list[Line] = []
-    deadline_s = time.monotonic() + 60
+    deadline_s = time.monotonic() + 600
     while not any(stream == until for stream, _ in found):
         assert time.monotonic() < deadline_s
         found += worker.receive(0.1)
@@ -46,4 +46,4 @@ def test_the_last_messages_come_before_the_status() -> None:
 
 def test_a_worker_that_nobody_asks_for_answers_is_ended() -> None:
     worker = started(ECHO, forsaken_s=0.4)
-    assert worker._process.wait(60) == -15
+    assert worker._process.wait(600) == -15

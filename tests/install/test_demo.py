@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")
 pytest.importorskip("triton", reason="the worker needs Triton: pip install -e '.[worker]'")
 
-pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.process, pytest.mark.timeout(3600)]
 
 DEMO = Path(__file__).parents[2] / "demo" / "demo.py"
 

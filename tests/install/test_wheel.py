@@ -16,7 +16,7 @@ pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[w
 pytest.importorskip("triton", reason="the worker needs Triton: pip install -e '.[worker]'")
 pytest.importorskip("hatchling", reason="building the wheel needs hatchling: pip install -e '.[dev]'")
 
-pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.process, pytest.mark.timeout(3600)]
 
 
 @pytest.fixture(scope="module")

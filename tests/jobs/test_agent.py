@@ -178,7 +178,7 @@ class SlowWorker(FakeWorker):
         self.may_judge = threading.Event()
 
     def evaluate(self, candidate: Candidate, *given: Any, **named: Any) -> Evaluation:
-        assert self.may_judge.wait(60)
+        assert self.may_judge.wait(600)
         return super().evaluate(candidate, *given, **named)
 
 

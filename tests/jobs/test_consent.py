@@ -212,7 +212,7 @@ def test_at_a_terminal_the_user_is_asked(home: Path, answer: str, status: int) -
         while b"Allow it?" not in said:
             said += os.read(controller, 1000)
         os.write(controller, f"{answer}\n".encode())
-        assert process.wait(60) == status
+        assert process.wait(600) == status
     os.close(controller)
     assert Path("run").exists() == (status == 0)
     if status == 0:

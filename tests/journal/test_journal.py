@@ -342,7 +342,7 @@ def test_a_journal_that_cannot_be_folded_is_named_and_nothing_is_lost(tmp_path: 
 def test_closing_waits_for_a_reader_that_ends_and_not_for_one_that_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "READERS_S", 30.0)
+    monkeypatch.setattr(database, "READERS_S", 600.0)
     journal = Journal.create(tmp_path, run_info())
     reader = Journal.open(tmp_path)
     assert reader.events() == []

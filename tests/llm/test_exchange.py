@@ -12,8 +12,8 @@ from kernelwright.errors import ProviderError
 from kernelwright.llm.http import JsonClient, Patience
 from raw_server import Answer, dripping, raw_server, silent
 
-IMPATIENT = Patience(attempts=1, attempt_s=0.1, deadline_s=5.0)
-FAR = 60.0
+IMPATIENT = Patience(attempts=1, attempt_s=0.1, deadline_s=600.0)
+FAR = 600.0
 """Seconds after which an exchange counts as endless."""
 OK = b"HTTP/1.1 200 OK\r\n"
 

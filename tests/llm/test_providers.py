@@ -11,7 +11,7 @@ from kernelwright.llm.openai import OPENAI_URL, OpenAI
 from kernelwright.llm.prices import PRICES, Price, price_of
 from llm_server import Scripted, chat, llm_server, message
 
-CLIENT = JsonClient(Patience(attempts=3, first_wait_s=0.001, attempt_s=5.0, deadline_s=10.0))
+CLIENT = JsonClient(Patience(attempts=3, first_wait_s=0.001, attempt_s=600.0, deadline_s=1200.0))
 PRICE = Price(2.0, 10.0)
 
 

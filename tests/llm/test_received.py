@@ -29,7 +29,7 @@ from kernelwright.search import build_strategy
 from llm_server import Scripted, chat, llm_server
 from proposing import KERNEL, starter
 
-CLIENT = JsonClient(Patience(attempts=1, attempt_s=20.0, deadline_s=20.0))
+CLIENT = JsonClient(Patience(attempts=1, attempt_s=600.0, deadline_s=600.0))
 PRICE = Price(2.0, 10.0)
 Ask = Callable[[str], Reply]
 ASK: dict[str, Ask] = {

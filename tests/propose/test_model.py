@@ -126,7 +126,7 @@ def test_a_fault_of_the_provider_is_raised_and_closing_reaches_it() -> None:
 def over_http(*script: Scripted, name: str = "openai", **options: object) -> tuple[Proposal, int]:
     """What a proposer made from options and environment proposes, and how many requests the server saw."""
     with llm_server(*script) as server:
-        given = {"model": "m", "base_url": server.url, "attempts": 2, "timeout_s": 5.0, **options}
+        given = {"model": "m", "base_url": server.url, "attempts": 2, "timeout_s": 600.0, **options}
         proposer = build_proposer(name, given, {"ANTHROPIC_API_KEY": "k"})  # type: ignore[arg-type]
         try:
             return proposer.propose(IMPROVE, context(starter())), len(server.seen)  # type: ignore[return-value]

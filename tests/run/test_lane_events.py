@@ -34,7 +34,7 @@ def changes(events: list[Event]) -> list[LaneChange]:
 
 
 def test_each_evaluation_says_its_lane_and_the_lanes_come_up_when_the_session_begins(tmp_path: Path) -> None:
-    lanes = Lanes(2, delay_s=0.01)
+    lanes = Lanes(2, together=True)
     events = searched(tmp_path / "run", lanes)
     assert [(one.lane, one.what, one.device, one.gpu) for one in changes(events)] == [
         ("lane 0", "up", "Fake GPU", "GPU-0"), ("lane 1", "up", "Fake GPU", "GPU-1"),
@@ -54,12 +54,12 @@ def test_a_loss_is_recorded_with_what_was_lost(tmp_path: Path) -> None:
     died = threading.Event()
 
     def once(lane: FakeLane, candidate: Candidate) -> bool:
-        if lane.hello.gpu == "GPU-1" and len(lane.done) > 1 and not died.is_set():
+        if lane.hello.gpu == "GPU-1" and not died.is_set():
             died.set()
             return True
         return False
 
-    events = searched(tmp_path / "run", Lanes(2, delay_s=0.01, dies=once), trials=24)
+    events = searched(tmp_path / "run", Lanes(2, together=True, dies=once), trials=24)
     found = [(one.lane, one.what) for one in changes(events)]
     assert found[2] == ("lane 1", "lost")
     loss = changes(events)[2]

@@ -105,7 +105,7 @@ def test_the_proposer_sees_what_was_told_and_what_is_in_flight(create: Create) -
 
 
 def test_requests_run_in_parallel_up_to_the_number_allowed(create: Create) -> None:
-    together, most, lock, meeting = 0, 0, threading.Lock(), threading.Barrier(3, timeout=60)
+    together, most, lock, meeting = 0, 0, threading.Lock(), threading.Barrier(3, timeout=600)
 
     def propose(request: Request, context: Context) -> Proposal:
         """Not back before three are under way."""
@@ -130,22 +130,25 @@ def test_requests_run_in_parallel_up_to_the_number_allowed(create: Create) -> No
 
 def test_thinking_takes_no_place_of_an_evaluation(create: Create) -> None:
     """And what is proposed waits for its place, so that no more are evaluated at once than were allowed."""
-    lock, now, most = threading.Lock(), Counter[str](), Counter[str]()
+    changed, now, most = threading.Condition(), Counter[str](), Counter[str]()
 
-    def slowly(what: str, seconds: float) -> None:
-        with lock:
+    def together(what: str, count: int) -> None:
+        """Not back before there were `count` at once."""
+        with changed:
             now[what] += 1
             most[what] = max(most[what], now[what])
-        time.sleep(seconds)
-        with lock:
+            changed.notify_all()
+            assert changed.wait_for(lambda: most[what] >= count, 600)
+        time.sleep(0.05)  # more would show
+        with changed:
             now[what] -= 1
 
     def propose(request: Request, context: Context) -> Proposal:
-        slowly("thinking", 0.1)
+        together("thinking", 5)
         return step(request, context)
 
     def evaluate(candidate: Candidate, purpose: str) -> Evaluation:
-        slowly("measuring", 0.1)
+        together("measuring", 1 if candidate == STARTER else 2)
         return evaluation_of(candidate, purpose)
 
     journal = create(strategy_options={"width": 8, "rounds": 2, "repairs": 0}, in_flight=2, thinking=5)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
-from fakes import STARTER, FakeProposer, FakeWorker, run_info, step
+from fakes import STARTER, FakeProposer, FakeWorker, evaluation_of, run_info, step
 from kernelwright.journal import Event, EventKind, Journal, RunState
 from kernelwright.journal.events import Payload
 from kernelwright.model import (
@@ -160,12 +163,18 @@ def test_minutes_stop_before_a_trial_that_would_not_fit() -> None:
 # --- in a session -------------------------------------------------------------------------------------------
 
 
-def session(folder: Path, budget: Budget, in_flight: int, proposer: FakeProposer, delay_s: float = 0.0) -> Outcome:
+def session(
+    folder: Path,
+    budget: Budget,
+    in_flight: int,
+    proposer: FakeProposer,
+    answer: Callable[[Candidate, str], Evaluation] = evaluation_of,
+) -> Outcome:
     exists = (folder / "journal.db").exists()
     info = run_info(strategy="random", in_flight=in_flight)
     with Journal.open(folder, writable=True) if exists else Journal.create(folder, info) as journal:
         strategy = build_strategy("random", journal.info.starter, 0)
-        return optimize(journal, strategy, proposer, FakeWorker(delay_s=delay_s), budget=budget)
+        return optimize(journal, strategy, proposer, FakeWorker(answer), budget=budget)
 
 
 def costly(request: Request, context: Context) -> Proposal:
@@ -212,13 +221,25 @@ def test_a_limit_on_trials_is_met_exactly_and_can_be_raised(tmp_path: Path, in_f
     assert spent(tmp_path / "run")[0] == 9
 
 
-def test_a_limit_on_minutes_ends_a_run_and_counts_its_earlier_sessions(tmp_path: Path) -> None:
-    budget = Budget(minutes=1 / 60)
-    outcome = session(tmp_path / "run", budget, 2, FakeProposer(), delay_s=0.02)
+def test_a_limit_on_minutes_ends_a_run_and_counts_its_earlier_sessions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock that only evaluations move."""
+    now_s = [0.0]
+
+    def evaluate(candidate: Candidate, purpose: str) -> Evaluation:
+        now_s[0] += 6.0
+        return evaluation_of(candidate, purpose)
+
+    for module in ("loop", "clock"):
+        clock = SimpleNamespace(monotonic=lambda: now_s[0], sleep=time.sleep)
+        monkeypatch.setattr(f"kernelwright.run.{module}.time", clock)
+    budget = Budget(minutes=1)
+    outcome = session(tmp_path / "run", budget, 2, FakeProposer(), evaluate)
     assert outcome.reason is StopReason.MINUTES
     trials = spent(tmp_path / "run")[0]
     assert trials > 1
-    assert session(tmp_path / "run", budget, 2, FakeProposer(), delay_s=0.02).reason is StopReason.MINUTES
+    assert session(tmp_path / "run", budget, 2, FakeProposer(), evaluate).reason is StopReason.MINUTES
     further = spent(tmp_path / "run")[0] - trials
     assert further <= max(4, trials // 2), "only what the first session kept back for one more trial was left"
 

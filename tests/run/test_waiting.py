@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-import time
+
+import pytest
 
 from fakes import FakeProposer, FakeWorker, evaluation_of, step
-from kernelwright.journal import EventKind
+from kernelwright.journal import Event, EventKind
 from kernelwright.model import Budget, Candidate, Evaluation, Operator, Proposal, Request
 from kernelwright.propose.protocol import Context
 from kernelwright.run import StopReason
+from kernelwright.run.loop import Loop
 from running import Create, run
 
 
@@ -41,22 +43,30 @@ def test_a_run_whose_requests_all_wait_ends_and_takes_up_the_replies_when_resume
     assert [session.reason for session in journal.sessions()] == ["waiting", "waiting", "finished"]
 
 
-def test_a_reply_that_comes_while_another_trial_runs_is_taken_up_in_the_same_session(create: Create) -> None:
+def test_a_reply_that_comes_while_another_trial_runs_is_taken_up_in_the_same_session(
+    create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[int] = []
-    was_asked = threading.Event()
+    is_known_to_wait = threading.Event()
+    proposed = Loop._proposed
+
+    def noticed(self: Loop, number: int, event: Event | None) -> None:
+        proposed(self, number, event)
+        if event is None:
+            is_known_to_wait.set()
+
+    monkeypatch.setattr(Loop, "_proposed", noticed)
 
     def late(request: Request, context: Context) -> Proposal | None:
         asked.append(request.number)
         if request.number != 1 or asked.count(1) > 1:
             return step(request, context)
-        was_asked.set()
         return None
 
     def slow(candidate: Candidate, purpose: str) -> Evaluation:
         """After the first trial, not before the run knows that the reply is not there."""
         if asked:
-            assert was_asked.wait(30)
-            time.sleep(0.1)
+            assert is_known_to_wait.wait(600)
         return evaluation_of(candidate, purpose)
 
     journal = create(strategy_options={"width": 2, "rounds": 1}, in_flight=2)

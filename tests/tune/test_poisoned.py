@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from busy import scaled
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.model import Status
 from kernelwright.report.tuning import tuning_text
@@ -149,7 +150,8 @@ def test_a_real_worker_survives_every_kind_and_the_pick_is_the_best_of_those_tha
     (tmp_path / "problem.py").write_text(PROBLEM)
     (tmp_path / "space.toml").write_text(f"parameters.BLOCK = {list(EXPECTED)}\n")
     space = stated_space(tmp_path / "space.toml", CANDIDATE, {})
-    with start_worker(limits={"record_s": 3.0, "interpret_s": 1.0, "replay_s": 1.0, "suppressed_s": 1.0}) as worker:
+    limits = scaled({"interpret_s": 5.0, "replay_s": 5.0})
+    with start_worker(limits=limits) as worker:
         info = worker.load(str(tmp_path / "problem.py"))
         outcome = tune(
             LiveDevice(worker, CANDIDATE, info), space, problem=info, candidate=CANDIDATE,
@@ -167,7 +169,7 @@ def test_a_real_worker_survives_every_kind_and_the_pick_is_the_best_of_those_tha
     text = tuning_text(outcome)
     for said in (
         "CompileTimeAssertionFailure",
-        "did not finish in 1 s",
+        f"did not finish in {limits['interpret_s']:g} s",
         "shared memory",
         "of the output's scale",
         "out of bounds",

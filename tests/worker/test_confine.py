@@ -61,7 +61,7 @@ def confined(tmp_path: Path, code: str, port: int = 1) -> subprocess.CompletedPr
     outside = tmp_path / "outside.txt"
     outside.write_text(SECRET)
     words = [sys.executable, "-c", PRELUDE + code, str(tmp_path / "scratch"), str(outside), str(port)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=60, env=os.environ | {"PLANTED_KEY": SECRET})
+    return subprocess.run(words, capture_output=True, text=True, timeout=600, env=os.environ | {"PLANTED_KEY": SECRET})
 
 
 def found_by(tmp_path: Path, code: str, port: int = 1) -> dict[str, Any]:

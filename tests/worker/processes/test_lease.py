@@ -50,7 +50,7 @@ def test_another_process_waits_until_the_outermost_holder_lets_go(tmp_path: Path
                 reader.start()
             reader.join(0.5)
             assert got == [], "the inner release let the other process in"
-        reader.join(30)
+        reader.join(600)
         assert got == ["mine\n"]
         process.stdin.close()
 
@@ -64,9 +64,10 @@ def test_a_wait_for_another_program_is_said_and_a_free_gpu_is_not(
         fcntl.flock(theirs, fcntl.LOCK_EX)
         waiting = threading.Thread(target=lambda: Lease("gpu", tmp_path, said_after_s=0.0).acquire())
         waiting.start()
-        waiting.join(1.0)
+        while not caplog.messages:
+            time.sleep(0.01)
         assert waiting.is_alive()
-    waiting.join(30)
+    waiting.join(600)
     assert not waiting.is_alive()
     (message,) = caplog.messages
     assert message.startswith("another program uses the GPU")
@@ -86,13 +87,13 @@ def test_a_wait_that_fails_leaves_the_turn_to_other_threads(tmp_path: Path) -> N
     take()
     thread = threading.Thread(target=take, daemon=True)
     thread.start()
-    thread.join(10)
+    thread.join(600)
     assert tried == [True, True]
 
 
 def test_leases_of_two_gpus_do_not_wait_for_each_other(tmp_path: Path) -> None:
     with Lease("another gpu", tmp_path), other(tmp_path) as process:
-        said, _ = process.communicate("go\n", timeout=30)
+        said, _ = process.communicate("go\n", timeout=600)
         assert said == "mine\n"
 
 
@@ -159,10 +160,27 @@ def test_where_a_hold_cannot_begin_nothing_is_held(tmp_path: Path) -> None:
         assert process.communicate("\n")[0] == "mine\n"
 
 
+def is_next_taken(folder: Path) -> bool:
+    """Whether somebody is the next in line for the lease."""
+    with (folder / "kernelwright-gpu.next").open() as line:
+        try:
+            fcntl.flock(line, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def test_who_waits_has_the_gpu_before_who_lets_it_go_and_wants_it_again(tmp_path: Path) -> None:
     """A search holds the lease for each evaluation and wants it again at once; a run beside it must not starve."""
     busy, waiting, turns = Lease("gpu", tmp_path), Lease("gpu", tmp_path), []
-    served = threading.Event()
+    served, waits, lock = threading.Event(), threading.Event(), waiting._lock
+
+    def locking(file: int, how: int) -> None:
+        if how == fcntl.LOCK_EX:
+            waits.set()
+        lock(file, how)
+
+    waiting._lock = locking  # type: ignore[method-assign]
 
     def wait() -> None:
         with waiting:
@@ -173,9 +191,11 @@ def test_who_waits_has_the_gpu_before_who_lets_it_go_and_wants_it_again(tmp_path
         with busy:
             if turn == 0:
                 thread.start()
-                time.sleep(0.2)  # long enough for the thread to wait for the lease
+                assert waits.wait(600)
+                while not is_next_taken(tmp_path):
+                    time.sleep(0.01)
             if served.is_set():
                 break
             turns.append(turn)
-    thread.join(30)
+    thread.join(600)
     assert turns == [0]
