@@ -186,12 +186,12 @@ def test_while_a_kernel_is_judged_the_session_answers_at_once() -> None:
     worker = SlowWorker()
     agent = AgentSession(start_worker=starting(worker), notify=silent)
     state = agent.start("double", trials=3, option=PROMPTS_ONLY)
-    assert (state["doing"], state["over"]) == ("judging the first kernel", False)
+    assert (state["doing"], state["over"]) == ("beginning the search", False)
     assert state["what_now"] == "wait gives the result"
     assert not agent.is_idle(0.01)
     assert agent.news()["verdicts"] == []
     assert agent.state()["trials"]["finished"] == 0
-    assert agent.progress.startswith("judging the first kernel")
+    assert agent.progress.startswith("beginning the search")
     with pytest.raises(RequestError, match="the open run is at work"):
         agent.start("double")
     with pytest.raises(RequestError, match="trial 0 is not finished"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from kernelwright.model import CaseResult, Evaluation, KernelResources, Operator, Status, Timing, Trial
+from kernelwright.propose import changes
 from kernelwright.propose.tried import history
 from proposing import KERNEL, OTHER, failed, passed, starter, trial
 
@@ -67,3 +68,14 @@ def test_tunings_share_a_line_with_what_they_were_worth() -> None:
 def test_the_writer_is_told_that_repeats_are_refused() -> None:
     assert "Code that is in this run already, comments and layout aside, is refused." in history([starter()])
     assert history([]) == ""
+
+
+def test_a_seed_that_failed_is_no_diff() -> None:
+    broken = trial(0, OTHER, operator=Operator.SEED, evaluation=failed())
+    mended = trial(1, KERNEL, operator=Operator.REPAIR, parents=(0,), evaluation=passed(90.0))
+    assert changes.change(mended, (broken, mended)) == ""
+    assert changes.attempts(mended, (broken, mended)) == ""
+    (row,) = [line for line in history((broken, mended)).splitlines() if line.startswith("| 1 |")]
+    assert "lines" not in row
+    sound = trial(0, OTHER, operator=Operator.SEED, evaluation=passed(100.0))
+    assert "```diff" in changes.change(mended, (sound, mended))

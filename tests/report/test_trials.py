@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from kernelwright.model import Exchange, Reflection, Usage
-from kernelwright.report.trials import tally, tokens_text, trial_text, trials_table
-from samples import BLOCK, passed, run_view, short_run, trial
+from kernelwright.model import Evaluation, Exchange, Operator, Reflection, Usage
+from kernelwright.report.trials import short_trial, tally, tokens_text, trial_text, trials_table
+from samples import BLOCK, failed, passed, resources, run_view, short_run, trial
 
 
 def test_every_trial_has_a_row_and_the_confirmed_best_a_mark() -> None:
@@ -68,3 +68,35 @@ def test_what_an_author_said_of_a_trial_and_of_a_surprise_is_shown() -> None:
     assert "written as a diff: mended" in text
     assert "asked beside it: reflect" in text
     assert "of trial 0 it says: It waits. (not passed on: its claims do not all hold, or there is none)" in text
+
+
+def spilling(score_us: float, measured: bool) -> Evaluation:
+    kernel = msgspec.structs.replace(resources(), spill_bytes=432)
+    return msgspec.structs.replace(passed(score_us, measured), kernels=(kernel,))
+
+
+def why_of(number: int, *others: Evaluation, measured: bool = False) -> str:
+    """What a short verdict says of the last of these trials: a seed, then improvements of it."""
+    first = trial(0, others[0], operator=Operator.SEED, parents=())
+    trials = (first, *(trial(n, one) for n, one in enumerate(others[1:], start=1)))
+    return str(short_trial(trials[number], run_view(trials))["why"])
+
+
+def test_a_short_verdict_on_a_pass_is_its_ratio_to_parent_and_best_and_its_bottleneck_not_the_note() -> None:
+    why = why_of(1, passed(30.0, measured=True), spilling(58.5, measured=True))
+    assert why == (
+        "1.95 times slower than trial 0, its parent and the best of the others. "
+        "Registers do not suffice, and values go to memory and back: spills 432 bytes/thread"
+    )
+    why = why_of(2, passed(30.0, measured=True), passed(20.0, measured=True), passed(25.0, measured=True))
+    assert why.startswith("1.20 times faster than trial 0, its parent; 1.25 times slower than trial 1, the best of the")
+    why = why_of(1, passed(30.0), spilling(30.0, measured=False))
+    assert why.startswith(
+        "as fast as trial 0, its parent and the best of the others (estimates: they do not compare two"
+    )
+    assert "spills 432 bytes/thread" in why
+
+
+def test_a_trial_is_compared_with_nothing_that_failed() -> None:
+    assert why_of(1, failed(), passed(30.0, measured=True)).startswith("the first kernel that passed. ")
+    assert why_of(0, failed()).startswith("tiny: element (0, 3) is off by 0.5")

@@ -9,6 +9,8 @@ import pytest
 
 from kernelwright.errors import ConfigError
 from kernelwright.model import Operator, Request, Status, Timing
+from kernelwright.report.convergence import convergence_text
+from kernelwright.report.lineage import lineage
 from kernelwright.report.verdict import verdict_sentence, verdict_text
 from kernelwright.report.view import share_of_bound, source_of
 from samples import BLOCK, case_info, failed, passed, problem_info, run_view, short_run, trial
@@ -96,3 +98,15 @@ def test_a_case_without_work_has_no_share_of_a_bound() -> None:
     free = case_info("square", 0.0)
     assert share_of_bound(passed(32.0, measured=True), (free,)) is None
     assert share_of_bound(passed(32.0, measured=True), (case_info("square", 16.0),)) == pytest.approx(0.5)
+
+
+def test_only_a_starter_that_passed_is_called_so_and_a_seed_that_failed_is_no_parent() -> None:
+    broken = trial(0, failed(), operator=Operator.SEED, parents=())
+    mended = trial(1, passed(40.0, measured=True), operator=Operator.REPAIR, parents=(0,))
+    better = trial(2, passed(30.0, measured=True), parents=(1,))
+    for trials, name in (((broken, mended, better), "first kernel"), (short_run(measured=True), "starter")):
+        view = run_view(trials)
+        assert view.seed_name == name
+        assert f"as fast as the {name}" in verdict_text(view)
+        assert f"as fast as the {name}" in convergence_text(view)
+    assert lineage(run_view((broken, mended, better)), better) == [1, 2]

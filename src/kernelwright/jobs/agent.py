@@ -143,7 +143,7 @@ class AgentSession:
             with self._lock:
                 self._run = Opened(run, things.pop_all(), known=known)
                 self._most_waiting = at_once
-                self._background.start("judging the first kernel", self._search)
+                self._background.start("beginning the search", self._search)
 
     def _leave(self) -> None:
         """Close the open run, unless it is at work. No other call can start work in between."""

@@ -62,7 +62,7 @@ def add_runs(made: MCPServer, agent: AgentSession) -> None:
         they are not counted as trials. requests_at_once: how many prompts may wait at the same time, for agents that
         answer several side by side. What is left out is from ./kernelwright.toml, else from the defaults of
         `kernelwright optimize`. A problem of which this machine can judge nothing is refused, with the lines to add.
-        Gives the run's state; then call wait, until its first kernel is judged."""
+        Gives the run's state; then call wait, until a request waits."""
         return await awaited(
             ctx,
             "loading the problem",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kernelwright.model.base import Record
 from kernelwright.model.evaluation import Evaluation, Status
-from kernelwright.model.proposal import Candidate, Proposal, Request
+from kernelwright.model.proposal import Candidate, Operator, Proposal, Request
 
 
 class Incumbent(Record, frozen=True, kw_only=True):
@@ -41,6 +41,11 @@ class Trial(Record, frozen=True, kw_only=True):
     @property
     def passed(self) -> bool:
         return self.evaluation is not None and self.evaluation.status is Status.PASSED
+
+    @property
+    def is_failed_seed(self) -> bool:
+        """Whether it is a first kernel that did not pass. Nothing is compared with it or shown as a change of it."""
+        return self.request.operator is Operator.SEED and not self.passed
 
     @property
     def score_us(self) -> float | None:

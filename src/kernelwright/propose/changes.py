@@ -24,7 +24,8 @@ def change(trial: Trial, trials: Sequence[Trial]) -> str:
     there is no earlier version."""
     by_number = {one.number: one for one in trials}
     root = written(trial, by_number)
-    before = next((by_number[number] for number in root.request.parents if number in by_number), None)
+    known = [by_number[number] for number in root.request.parents if number in by_number]
+    before = next((one for one in known if not one.is_failed_seed), None)
     if before is None and root is not trial:
         before = root
     if before is None or before.proposal.candidate is None or trial.proposal.candidate is None:
@@ -44,7 +45,12 @@ def attempts(parent: Trial, trials: Sequence[Trial]) -> str:
     parts = []
     for trial in trials:
         origin = by_number.get(trial.request.parents[0]) if trial.request.parents else None
-        if origin is None or trial.request.operator is Operator.TUNE or trial.proposal.candidate is None:
+        if (
+            origin is None
+            or origin.is_failed_seed
+            or trial.request.operator is Operator.TUNE
+            or trial.proposal.candidate is None
+        ):
             continue
         if origin.proposal.candidate is None or written(origin, by_number) is not root:
             continue

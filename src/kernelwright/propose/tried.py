@@ -63,7 +63,7 @@ def row(trial: Trial, by_number: dict[int, Trial]) -> list[str]:
 
 def change(before: Trial | None, after: Trial) -> str:
     """The size of a change, and the changed numbers: "+12 −3 lines, BLOCK 64 → 128"."""
-    if before is None or before.proposal.candidate is None or after.proposal.candidate is None:
+    if before is None or before.is_failed_seed or before.proposal.candidate is None or after.proposal.candidate is None:
         return "-"
     old, new = before.proposal.candidate, after.proposal.candidate
     # Not ndiff, which also searches for similar lines: minutes for two long modules without a common line.

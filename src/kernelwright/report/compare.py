@@ -143,7 +143,7 @@ def _side(view: RunView) -> Side:
         starter_us=seed.score_us if seed is not None else None,
         best=trial.number if trial is not None else None,
         confirmed=view.best is not None,
-        is_starter=trial is not None and trial is seed and info.starter is not None,
+        is_starter=trial is not None and trial is seed and view.seed_name == "starter",
         time_us=time_us,
         kind=kind,
         speedup=_ratio(seed.score_us if seed is not None else None, time_us, kind),

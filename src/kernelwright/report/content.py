@@ -31,7 +31,7 @@ from kernelwright.report.reasons import reasons_section
 from kernelwright.report.stated import stated_section
 from kernelwright.report.tree import Node, tree_of
 from kernelwright.report.trials import tally
-from kernelwright.report.verdict import remarks, seed_name, verdict_sentence
+from kernelwright.report.verdict import remarks, verdict_sentence
 from kernelwright.report.view import RunView, share_of_bound
 from kernelwright.text.grid import Grid, Section
 from kernelwright.text.units import (
@@ -232,7 +232,7 @@ def _figures(view: RunView, evaluation: Evaluation | None) -> list[Figure]:
         if is_measured and seed is not None and seed is not trial and seed.score_us is not None:
             gain = times_text(seed.score_us / evaluation.score_us)
             found.append(
-                Figure("Over the start", gain, f"{seed_name(view)} took {time_text(seed.score_us, 'measured')}")
+                Figure("Over the start", gain, f"the {view.seed_name} took {time_text(seed.score_us, 'measured')}")
             )
         share = share_of_bound(evaluation, view.info.problem.cases)
         if is_measured and share is not None:
@@ -264,7 +264,7 @@ def _cases(view: RunView, evaluation: Evaluation) -> Grid:
     is_measured = kind == "measured"
     apart = seed is not shown and is_measured
     header = ["case", "", "status", "error / allowed", f"time ({name})", "95 % interval"]
-    header += ["starter" if view.info.starter is not None else "first", "ratio"] if apart else []
+    header += [view.seed_name, "ratio"] if apart else []
     header += ["bound", "of the bound"] if is_measured else []
     known = {info.case.name: info for info in view.info.problem.cases}
     rows = []

@@ -15,20 +15,20 @@ ROUNDS_PER_BLOCK = 10
 
 
 def convergence_text(view: RunView) -> str:
-    """The starter's time, the table, and where the best came from."""
+    """The seed's time, the table, and where the best came from."""
     rounds = convergence(view.trials)
     kind = kind_of(view)
     seed, leader = view.seed, view.leader
     lines = []
     if seed is not None and seed.score_us is not None:
-        lines.append(f"starter: {time_text(seed.score_us, kind)}")
+        lines.append(f"{view.seed_name}: {time_text(seed.score_us, kind)}")
     shown = [row for row in rounds if row.round > 0] or rounds
     for first in range(0, len(shown), ROUNDS_PER_BLOCK):
         lines += ["", _block(shown[first : first + ROUNDS_PER_BLOCK], rounds, kind)]
     if leader is not None and leader.score_us is not None and leader is not seed:
         gain = ""
         if kind == "measured" and seed is not None and seed.score_us:
-            gain = f", {times_text(seed.score_us / leader.score_us)} as fast as the starter"
+            gain = f", {times_text(seed.score_us / leader.score_us)} as fast as the {view.seed_name}"
         lines += ["", f"best: round {leader.request.round}, {time_text(leader.score_us, kind)}{gain}"]
     searched = {trial.request.round for trial in view.trials} - {0}
     if searched:

@@ -10,9 +10,10 @@ from kernelwright.report.view import RunView
 
 
 def lineage(view: RunView, trial: Trial | None) -> list[int]:
-    """Numbers of the trials from the root down to `trial`, by first parents; empty where there is none."""
+    """Numbers of the trials from the root down to `trial`, by first parents, without a seed that failed; empty where
+    there is none."""
     found: dict[int, None] = {}
-    while trial is not None and trial.number not in found:
+    while trial is not None and trial.number not in found and not trial.is_failed_seed:
         found[trial.number] = None
         parents = trial.request.parents
         trial = view.by_number.get(parents[0]) if parents else None

@@ -70,7 +70,7 @@ def _diagnosed(view: RunView, trial: Trial) -> list[Profiled]:
 
 def _heading(trial: Trial, view: RunView) -> str:
     if trial is view.seed:
-        return f"starter ({trial.number})"
+        return f"{view.seed_name} ({trial.number})"
     return f"best ({trial.number})" if trial is view.best else f"trial {trial.number}"
 
 

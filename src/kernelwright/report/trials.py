@@ -9,11 +9,15 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from kernelwright.diagnosis import diagnoses
+from kernelwright.diagnosis.format import value_text
 from kernelwright.errors import ConfigError
 from kernelwright.model import Trial, Usage
+from kernelwright.propose.reflection import parent_of
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.evaluation import evaluation_text
 from kernelwright.report.view import RunView, judged_source_of, source_of
+from kernelwright.search.convergence import best_trial
 from kernelwright.text.table import indented, table
 from kernelwright.text.units import label, number_text, times_text, unit_for
 
@@ -72,24 +76,44 @@ def trials_table(view: RunView) -> str:
 
 
 def short_trial(trial: Trial, view: RunView) -> dict[str, Any]:
-    """One trial in a few fields. times_parent: how many times as fast as the kernel that it was made from, where both
-    were measured."""
+    """One trial in a few fields. why: of one that passed, how it compares and what holds it back; else its fault."""
     evaluation = trial.evaluation
-    found: dict[str, Any] = {
+    return {
         "trial": trial.number,
         "what": title(trial),
         "status": outcome(trial),
         "score_us": trial.score_us,
         "timing_kind": evaluation.timing_kind if evaluation is not None else None,
-        "why": why(trial).strip()[:SHORT],
+        "why": (standing_text(trial, view) if trial.passed else why(trial).strip())[:SHORT],
     }
-    parents = [one for one in view.trials if one.number in trial.request.parents[:1]]
-    measured = [
-        one.score_us for one in (*parents, trial) if one.evaluation and one.evaluation.timing_kind == "measured"
-    ]
-    if len(measured) == 2 and measured[0] is not None and measured[1]:
-        found["times_parent"] = round(measured[0] / measured[1], 3)
-    return found
+
+
+def standing_text(trial: Trial, view: RunView) -> str:
+    """How a trial that passed compares with its parent and with the best of the others, and its bottleneck."""
+    evaluation = trial.evaluation
+    if evaluation is None or evaluation.score_us is None:
+        return "it was not timed"
+    best = best_trial([one for one in view.trials if one is not trial])
+    compared: dict[str, str] = {}
+    for one, role in ((parent_of(trial, view.by_number), "its parent"), (best, "the best of the others")):
+        if one is not None and one.score_us:
+            to = f"{ratio_text(evaluation.score_us / one.score_us)} trial {one.number}, "
+            compared[to] = f"{compared[to]} and {role}" if to in compared else role
+    text = "; ".join(to + role for to, role in compared.items()) or "the first kernel that passed"
+    if compared and evaluation.timing_kind == "estimate":
+        text += " (estimates: they do not compare two structures)"
+    profiles = view.profiles.get(trial.number, ())
+    for found in diagnoses(evaluation, profiles, view.info.problem, view.info.environment.peaks)[:1]:
+        seen = "".join(f": {one.metric} {value_text(one.value, one.unit)}" for one in found.bottleneck.evidence[:1])
+        text += f". {found.bottleneck.summary.rstrip('.')}{seen}"
+    return text
+
+
+def ratio_text(slower: float) -> str:
+    """A ratio of times in words: "1.95 times slower than"."""
+    if round(slower, 2) == 1:
+        return "as fast as"
+    return f"{slower:.2f} times slower than" if slower > 1 else f"{1 / slower:.2f} times faster than"
 
 
 SHORT = 600

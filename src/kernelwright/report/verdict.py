@@ -55,7 +55,7 @@ def found(view: RunView) -> Verdict:
     figures = figures_text(evaluation, None if shown is seed else seed, view)
     gain = f"{name}: {figures}"
     if view.standing is None and leader is seed:
-        nothing = f"nothing is better than {seed_name(view)}"
+        nothing = f"nothing is better than the {view.seed_name}"
         return Verdict(f"So far {nothing}: {figures}.", (f"so far {nothing}", gain))
     if view.standing is None and evaluation.timing_kind == "estimate":
         sentence = f"Trial {leader.number} is first with {figures}; nothing was measured, so it is not a result."
@@ -70,7 +70,7 @@ def found(view: RunView) -> Verdict:
         return Verdict(f"No {text}.", (f"no {text}",), has_remarks=False)
     if best is seed:
         tried = count_text(len(view.trials) - 1, "further trial")
-        same = f"improvement: {seed_name(view)} is still the best"
+        same = f"improvement: the {view.seed_name} is still the best"
         return Verdict(f"No {same}, at {figures}.", (f"no {same} after {tried}", gain))
     takes = "is estimated to take" if evaluation.timing_kind == "estimate" else "now takes"
     confirmed = confirmed_on(evaluation, view)
@@ -101,7 +101,9 @@ def remarks(view: RunView) -> list[str]:
     if against is None and view.best is not None and evaluation.timing_kind == "measured":
         asked = framework_report(view)
         why = "" if asked is None else f" ({why_untimed(asked)})"
-        said = "no ratio says how it compares" if view.best is view.seed else f"the ratio is to {seed_name(view)} alone"
+        said = (
+            "no ratio says how it compares" if view.best is view.seed else f"the ratio is to the {view.seed_name} alone"
+        )
         lines.append(f"not timed beside PyTorch in this run{why}: {said}")
     lines += [TF32] if evaluation.precision == "tf32" else []
     if (elsewhere := repeated_text(view)) is not None:
@@ -138,9 +140,9 @@ def refusal_text(trial: Trial, view: RunView) -> str:
     ended = f"ended as {doubt.status.value}"
     seed = view.seed.evaluation if view.seed is not None else None
     if seed is not None and beats(doubt, seed) and (reasons := forced_slowdowns(seed)):
-        ended = f"is throttled: not confirmed, as {seed_name(view)} was timed under {', '.join(reasons)}"
+        ended = f"is throttled: not confirmed, as the {view.seed_name} was timed under {', '.join(reasons)}"
     elif doubt.score_us is not None:
-        ended = f"took {time_text(doubt.score_us, doubt.timing_kind)}, not surely less than {seed_name(view)}"
+        ended = f"took {time_text(doubt.score_us, doubt.timing_kind)}, not surely less than the {view.seed_name}"
     reason = f": {doubt.reason}" if doubt.reason else ""
     score = time_text(evaluation.score_us, evaluation.timing_kind)
     return f"trial {trial.number} does not count: {score} in the search, but its confirmation {ended}{reason}"
@@ -156,11 +158,6 @@ def _tie(view: RunView) -> list[str]:
     ]
 
 
-def seed_name(view: RunView) -> str:
-    """The name of the kernel that every gain is measured against."""
-    return "the starter" if view.info.starter is not None else "the first kernel"
-
-
 def figures_text(evaluation: Evaluation, seed: Trial | None, view: RunView) -> str:
     """Time, ratio to the framework's fastest where it was measured, gain over `seed` where there is one, and share of
     the bound. An estimate has a time alone: it orders variants and is in no ratio to anything."""
@@ -173,7 +170,7 @@ def figures_text(evaluation: Evaluation, seed: Trial | None, view: RunView) -> s
         parts.append(against.text)
     if seed is not None and seed.score_us is not None:
         ratio = times_text(seed.score_us / evaluation.score_us)
-        parts.append(f"{ratio} as fast as {seed_name(view)}'s {time_text(seed.score_us, kind)}")
+        parts.append(f"{ratio} as fast as the {view.seed_name}'s {time_text(seed.score_us, kind)}")
     share = share_of_bound(evaluation, view.info.problem.cases)
     if share is not None:
         parts.append(f"{share_text(share)} of the bound")

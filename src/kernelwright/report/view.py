@@ -82,8 +82,14 @@ class RunView:
 
     @cached_property
     def seed(self) -> Trial | None:
-        """The kernel that every gain is measured against."""
+        """The kernel that every gain is measured against: the first one that passed."""
         return seed_trial(self.trials)
+
+    @property
+    def seed_name(self) -> str:
+        """What the seed is called. It is the starter, which is trial 0, only where that passed."""
+        is_starter = self.info.starter is not None and self.seed is not None and self.seed.number == 0
+        return "starter" if is_starter else "first kernel"
 
     @cached_property
     def leader(self) -> Trial | None:

@@ -87,7 +87,7 @@ def draw(view: RunView) -> Figure | None:
     for group, colour, name, marker, size in (
         (found.others, drawing.OTHER, "trial", "o", 26),
         (found.parents, drawing.PARENT, "parents", "o", 46),
-        (found.starter, drawing.STARTER, "starter", "D", 46),
+        (found.starter, drawing.STARTER, view.seed_name, "D", 46),
         (found.best, drawing.BEST, "best" if view.best is not None else "leader, unconfirmed", "o", 80),
     ):
         if group:
