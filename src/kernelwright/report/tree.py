@@ -61,23 +61,23 @@ class Node:
     round: int
     operator: str
     parents: tuple[int, ...]
-    author: str
-    status: str
-    role: str
-    time: str
-    gain: str
-    share: float | None
-    note: str
-    finished: str
-    usage: str
-    confirmation: str
-    profile: str
-    diffs: tuple[Diff, ...]
-    source: str | None
-    details: str
-    prompt: str | None
-    reply: str | None
-    children: tuple[Node, ...] = ()
+    children: tuple[Node, ...]
+    author: str = ""
+    status: str = "open"
+    role: str = ""
+    time: str = ""
+    gain: str = ""
+    share: float | None = None
+    note: str = ""
+    finished: str = ""
+    usage: str = ""
+    confirmation: str = ""
+    profile: str = ""
+    diffs: tuple[Diff, ...] = ()
+    source: str | None = None
+    details: str = ""
+    prompt: str | None = None
+    reply: str | None = None
     is_brief: bool = False
 
 
@@ -191,15 +191,9 @@ def _node(trial: Trial, view: RunView, role: str, children: tuple[Node, ...], wh
         note=shortened(note, LINE_CHARACTERS) if is_brief and whole is not None else note,
         finished=duration_text(view.finished_s[trial.number]) if trial.number in view.finished_s else "",
         usage=usage_text(usage) if usage.requests or usage.input_tokens else "",
-        confirmation=found.confirmation,
-        profile=found.profile,
-        diffs=found.diffs,
-        source=found.source,
-        details=found.details,
-        prompt=found.prompt,
-        reply=found.reply,
         children=children,
         is_brief=is_brief and whole is not None,
+        **vars(found),
     )
 
 
@@ -216,22 +210,6 @@ def _under_way(request: Request, children: tuple[Node, ...]) -> Node:
         round=request.round,
         operator=request.operator.value.replace("_", " "),
         parents=request.parents,
-        author="",
-        status="open",
-        role="",
-        time="",
-        gain="",
-        share=None,
-        note="",
-        finished="",
-        usage="",
-        confirmation="",
-        profile="",
-        diffs=(),
-        source=None,
-        details="",
-        prompt=None,
-        reply=None,
         children=children,
     )
 
