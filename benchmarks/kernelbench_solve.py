@@ -45,7 +45,7 @@ from device_memory import Memory
 
 from kernelwright import codec
 from kernelwright.evaluator.places import choose, find_gpus
-from kernelwright.report.framework import read_measured
+from kernelwright.report.framework import read_side
 from kernelwright.stats import geometric_mean
 from kernelwright.text.markdown import table
 from kernelwright.worker.supervisor import CACHE_VARIABLE
@@ -254,7 +254,7 @@ def solve(file: Path, run: Run, gpu_seconds: float, trials: int, max_autotune: b
             row["sha256"] = hashlib.sha256(source.encode()).hexdigest()
             steps = "# library: no library step" not in source
             row["mode"] = (library[1] if library else "finish") if steps else "none"
-            measured = read_measured(place)
+            measured = read_side(place)
             if measured is not None:
                 row |= timed(codec.plain(measured.report))
             else:

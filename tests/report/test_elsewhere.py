@@ -14,8 +14,8 @@ from kernelwright.errors import WorkerError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.beside import measure_elsewhere
 from kernelwright.model import BenchCase, BenchReport, Implementation, Status
-from kernelwright.report.elsewhere import START, Repeated, read_repeated, write_repeated
-from kernelwright.report.framework import BEST
+from kernelwright.report.elsewhere import ELSEWHERE, START
+from kernelwright.report.framework import BEST, SideMeasurement, read_side, write_side
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
 from samples import passed, run_view, short_run
@@ -69,7 +69,8 @@ def of_two(error: WorkerError | None = None) -> OfTwo:
 def said(view: RunView, ratio: float | None, candidate: str | None = None) -> str:
     assert view.best is not None
     assert view.best.proposal.candidate is not None
-    write_repeated(view.folder, Repeated(candidate=candidate or view.best.proposal.candidate.id, report=report(ratio)))
+    measured = SideMeasurement(candidate=candidate or view.best.proposal.candidate.id, report=report(ratio))
+    write_side(view.folder, measured, ELSEWHERE)
     return verdict_text(view)
 
 
@@ -83,7 +84,7 @@ def test_the_best_is_measured_once_beside_the_start_on_another_gpu(tmp_path: Pat
 
 def test_with_one_gpu_nothing_is_asked(tmp_path: Path) -> None:
     measure_elsewhere(finished(tmp_path), FakeWorker(), notify=pytest.fail)
-    assert read_repeated(tmp_path) is None
+    assert read_side(tmp_path, ELSEWHERE) is None
 
 
 def test_a_gain_that_does_not_show_there_is_said(tmp_path: Path) -> None:
@@ -101,4 +102,4 @@ def test_a_measurement_that_fails_is_said_and_loses_nothing(tmp_path: Path) -> N
     notes: list[str] = []
     measure_elsewhere(finished(tmp_path), of_two(WorkerError("it is gone")), notify=notes.append)
     assert notes[-1] == "softmax: not measured on another GPU: it is gone"
-    assert read_repeated(tmp_path) is None
+    assert read_side(tmp_path, ELSEWHERE) is None

@@ -14,7 +14,7 @@ from kernelwright.errors import WorkerError
 from kernelwright.jobs.beside import measure_beside
 from kernelwright.model import BenchCase, BenchReport, Implementation, Status
 from kernelwright.report.content import Content
-from kernelwright.report.framework import Measured, against_framework, read_measured, write_measured
+from kernelwright.report.framework import SideMeasurement, against_framework, read_side, write_side
 from kernelwright.report.plots.convergence import search_of
 from kernelwright.report.verdict import verdict_sentence, verdict_text
 from kernelwright.report.view import RunView
@@ -46,7 +46,7 @@ def finished(folder: Path, measured: bool = True) -> RunView:
 def keep(view: RunView, found: BenchReport, candidate: str | None = None) -> None:
     assert view.best is not None
     assert view.best.proposal.candidate is not None
-    write_measured(view.folder, Measured(candidate=candidate or view.best.proposal.candidate.id, report=found))
+    write_side(view.folder, SideMeasurement(candidate=candidate or view.best.proposal.candidate.id, report=found))
 
 
 def test_the_ratio_to_the_fastest_of_pytorch_comes_first_and_the_starter_second(tmp_path: Path) -> None:
@@ -149,4 +149,4 @@ def test_a_measurement_that_fails_is_said_and_loses_nothing(tmp_path: Path) -> N
     notes: list[str] = []
     measure_beside(finished(tmp_path), Failing(), max_autotune=False, notify=notes.append)
     assert notes[-1] == "softmax: not measured beside PyTorch: the bench was lost twice"
-    assert read_measured(tmp_path) is None
+    assert read_side(tmp_path) is None

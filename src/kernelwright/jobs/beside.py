@@ -4,12 +4,14 @@ kernel on a second GPU where there is one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kernelwright.errors import RequestError, WorkerError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.worker import Notify
-from kernelwright.model import BenchReport
-from kernelwright.report.elsewhere import START, Repeated, read_repeated, write_repeated
-from kernelwright.report.framework import BEST, Measured, read_measured, write_measured
+from kernelwright.model import BenchReport, Candidate
+from kernelwright.report.elsewhere import ELSEWHERE, START
+from kernelwright.report.framework import BENCH, BEST, SideMeasurement, read_side, write_side
 from kernelwright.report.view import RunView
 
 
@@ -22,18 +24,15 @@ def measure_beside(view: RunView, worker: Worker, *, max_autotune: bool, notify:
     candidate = view.best.proposal.candidate if view.best is not None else None
     if candidate is None or worker.environment().device is None:
         return
-    known = read_measured(view.folder)
+    known = read_side(view.folder)
     tuned = known is not None and has_tuned(known.report)
     if known is not None and known.candidate == candidate.id and (tuned or not max_autotune):
         return
-    notify(f"{view.info.problem.name}: measuring the best beside PyTorch")
-    cases = tuple(one.case.name for one in view.info.problem.cases if one.case.timed)
-    try:
-        report = worker.bench({BEST: candidate}, cases, max_autotune or tuned, True)
-    except (RequestError, WorkerError) as error:
-        notify(f"{view.info.problem.name}: not measured beside PyTorch: {error}")
-        return
-    write_measured(view.folder, Measured(candidate=candidate.id, report=report))
+
+    def bench(cases: tuple[str, ...]) -> BenchReport:
+        return worker.bench({BEST: candidate}, cases, max_autotune or tuned, True)
+
+    _measure(view, candidate, bench, BENCH, "beside PyTorch", notify)
 
 
 def measure_elsewhere(view: RunView, worker: Worker, *, notify: Notify) -> None:
@@ -42,17 +41,29 @@ def measure_elsewhere(view: RunView, worker: Worker, *, notify: Notify) -> None:
     best = view.best.proposal.candidate if view.best is not None and view.best is not view.seed else None
     start = view.seed.proposal.candidate if view.seed is not None else None
     other = worker.elsewhere() if best is not None and start is not None else None
-    known = read_repeated(view.folder)
+    known = read_side(view.folder, ELSEWHERE)
     if best is None or start is None or other is None or (known is not None and known.candidate == best.id):
         return
-    notify(f"{view.info.problem.name}: measuring the best on another GPU")
-    cases = tuple(one.case.name for one in view.info.problem.cases if one.case.timed)
+
+    def bench(cases: tuple[str, ...]) -> BenchReport:
+        return other.bench({BEST: best, START: start}, cases, against=START)
+
+    _measure(view, best, bench, ELSEWHERE, "on another GPU", notify)
+
+
+def _measure(
+    view: RunView, best: Candidate, bench: Callable[[tuple[str, ...]], BenchReport], file: str, where: str,
+    notify: Notify,
+) -> None:  # fmt: skip
+    """bench: takes the timed cases. where: beside what, or on which machine."""
+    problem = view.info.problem
+    notify(f"{problem.name}: measuring the best {where}")
     try:
-        report = other.bench({BEST: best, START: start}, cases, against=START)
+        report = bench(tuple(one.case.name for one in problem.cases if one.case.timed))
     except (RequestError, WorkerError) as error:
-        notify(f"{view.info.problem.name}: not measured on another GPU: {error}")
+        notify(f"{problem.name}: not measured {where}: {error}")
         return
-    write_repeated(view.folder, Repeated(candidate=best.id, report=report))
+    write_side(view.folder, SideMeasurement(candidate=best.id, report=report), file)
 
 
 def has_tuned(report: BenchReport) -> bool:

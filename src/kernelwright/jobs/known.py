@@ -21,7 +21,7 @@ from kernelwright.problems.alike import described, signature, written_operators
 from kernelwright.problems.constructed import constructed_as
 from kernelwright.problems.gallery import GALLERY, gallery_problems
 from kernelwright.problems.paths import problem_at
-from kernelwright.report.framework import against_of, framework_report
+from kernelwright.report.framework import against_of, side_report
 from kernelwright.report.gallery import AUTOTUNED, RESULTS, recorded
 from kernelwright.report.view import read_run, share_of_bound
 from kernelwright.text.units import count_text
@@ -93,7 +93,7 @@ def from_runs(folder: Path, wanted: Signature) -> list[KnownKernel]:
                         share = share_of_bound(view.confirmed[best.number], view.info.problem.cases) or 0.0
                         origin = f"{place}, trial {best.number}"
                         kernel = KnownKernel(candidate=best.proposal.candidate, origin=origin,
-                                             ratio=ratio_of(framework_report(view)))  # fmt: skip
+                                             ratio=ratio_of(side_report(view)))  # fmt: skip
                         found.append((share, kernel))
         except RunFolderError:
             continue

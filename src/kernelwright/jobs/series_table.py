@@ -10,7 +10,7 @@ from kernelwright.folders import write_file
 from kernelwright.jobs.series_state import Series
 from kernelwright.journal import NAME, Journal
 from kernelwright.report.files import PAGE
-from kernelwright.report.framework import framework_report
+from kernelwright.report.framework import side_report
 from kernelwright.report.page.several import several_page
 from kernelwright.report.several import TABLE, TABLE_PAGE, Line, State, line_of, several_text
 from kernelwright.report.view import read_run
@@ -58,4 +58,4 @@ class Table:
         with Journal.open(self.folder / name) as journal:
             view = read_run(journal)
             self.has_device = view.info.environment.device is not None
-            return line_of(name, view, framework_report(view), reason)
+            return line_of(name, view, side_report(view), reason)

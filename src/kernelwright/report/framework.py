@@ -28,8 +28,9 @@ BEST = "best"
 NAMES = {"eager": "eager PyTorch", "compile": "torch.compile", "compile_max_autotune": "torch.compile (max-autotune)"}
 
 
-class Measured(Record, frozen=True, kw_only=True):
-    """A measurement of a run's best kernel beside PyTorch. candidate: its id, as another one may be best now."""
+class SideMeasurement(Record, frozen=True, kw_only=True):
+    """A measurement of a run's best kernel beside others, in a file of the run's folder. candidate: its id, as another
+    one may be best now."""
 
     candidate: str
     report: BenchReport
@@ -70,46 +71,62 @@ class Against:
         return f"{times_text(self.ratio)} as fast as {self.name} ({self.interval_text})"
 
 
-def read_measured(folder: Path) -> Measured | None:
+def read_side(folder: Path, file: str = BENCH) -> SideMeasurement | None:
     """The measurement in a run's folder; None where there is none that can be read."""
-    content = read_file(folder, BENCH)
+    content = read_file(folder, file)
     try:
-        return None if content is None else codec.decode(content, Measured)
+        return None if content is None else codec.decode(content, SideMeasurement)
     except (msgspec.DecodeError, msgspec.ValidationError):
         return None
 
 
-def write_measured(folder: Path, measured: Measured) -> None:
-    write_file(folder, BENCH, codec.encode(measured))
+def write_side(folder: Path, measurement: SideMeasurement, file: str = BENCH) -> None:
+    write_file(folder, file, codec.encode(measurement))
 
 
-def framework_report(view: RunView) -> BenchReport | None:
-    """The measurement of the run's best kernel; None where that was not measured beside the framework's own."""
+def side_report(view: RunView, file: str = BENCH) -> BenchReport | None:
+    """The measurement of the run's best kernel; None where that was not measured."""
     candidate = view.best.proposal.candidate if view.best is not None else None
-    measured = read_measured(view.folder) if candidate is not None and view.folder.is_dir() else None
+    measured = read_side(view.folder, file) if candidate is not None and view.folder.is_dir() else None
     return measured.report if measured is not None and candidate and measured.candidate == candidate.id else None
 
 
 def against_framework(view: RunView) -> Against | None:
     """The run's best kernel beside the framework's fastest; None where that was not measured."""
-    report = framework_report(view)
+    report = side_report(view)
     return against_of(report) if report is not None else None
 
 
 def against_of(report: BenchReport) -> Against | None:
     """None unless the best was timed beside the framework's own on every timed case."""
-    pairs = [(case, row_named(case, BEST)) for case in report.cases if not case.held_out]
-    known = [(case, row) for case, row in pairs if row is not None and row.speedup is not None and row.speedup_ci95]
-    fastest = [fastest_of(case) for case, _ in known]
-    if not known or len(known) != len(pairs):
+    cases = [case for case in report.cases if not case.held_out]
+    rows = timed_rows(cases)
+    if rows is None:
         return None
+    fastest = [fastest_of(case) for case in cases]
+    ratio, ci95 = mean_ratio(rows)
     return Against(
         framework=" and ".join(dict.fromkeys(row.name for row in fastest)),
         framework_us=geometric_mean([row.median_us for row in fastest if row.median_us is not None]),
-        ratio=geometric_mean([row.speedup for _, row in known if row.speedup is not None]),
-        ci95=(interval_end(known, 0), interval_end(known, 1)),
-        is_faster=all(row.verdict == "faster" for _, row in known),
+        ratio=ratio,
+        ci95=ci95,
+        is_faster=all(row.verdict == "faster" for row in rows),
     )
+
+
+def timed_rows(cases: Sequence[BenchCase]) -> list[Implementation] | None:
+    """The row of the best in each case; None unless it was timed beside the others in all of them."""
+    rows = [row_named(case, BEST) for case in cases]
+    timed = [row for row in rows if row is not None and row.speedup is not None and row.speedup_ci95]
+    return timed if timed and len(timed) == len(rows) else None
+
+
+def mean_ratio(rows: Sequence[Implementation]) -> tuple[float, tuple[float, float]]:
+    """The geometric mean of the ratios of timed rows, and its interval: from the means of the ends, which is wider than
+    for independent cases."""
+    ends = [row.speedup_ci95 for row in rows if row.speedup_ci95 is not None]
+    low, high = (geometric_mean([one[end] for one in ends]) for end in (0, 1))
+    return geometric_mean([row.speedup for row in rows if row.speedup is not None]), (low, high)
 
 
 def why_untimed(report: BenchReport) -> str:
@@ -126,11 +143,6 @@ def missing_texts(report: BenchReport) -> list[str]:
     """Which of PyTorch's implementations have no time, so that the ratio is to another one, and why."""
     rows = {row.name: row.reason for row in untimed(report) if row.name in FRAMEWORK}
     return [f"{NAMES[name]} has no time beside it: {reason}" for name, reason in rows.items()]
-
-
-def interval_end(rows: Sequence[tuple[BenchCase, Implementation]], end: int) -> float:
-    """The end of the mean's interval: the mean of the ends, which is wider than for independent cases."""
-    return geometric_mean([row.speedup_ci95[end] for _, row in rows if row.speedup_ci95 is not None])
 
 
 def fastest_of(case: BenchCase) -> Implementation:

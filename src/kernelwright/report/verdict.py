@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kernelwright.model import Evaluation, Status, Trial
 from kernelwright.report.convergence import kind_of
-from kernelwright.report.elsewhere import repeated_text
+from kernelwright.report.elsewhere import elsewhere_text
 from kernelwright.report.evaluation import (
     SECOND_LOOK,
     TF32,
@@ -25,7 +25,7 @@ from kernelwright.report.evaluation import (
     unqualified_text,
     unseen_texts,
 )
-from kernelwright.report.framework import against_framework, framework_report, missing_texts, why_untimed
+from kernelwright.report.framework import against_framework, missing_texts, side_report, why_untimed
 from kernelwright.report.trials import tally
 from kernelwright.report.view import RunView, share_of_bound
 from kernelwright.search.ranking import beats, forced_slowdowns
@@ -96,17 +96,17 @@ def remarks(view: RunView) -> list[str]:
     lines += [*([dead_text(evaluation.dead)] if evaluation.dead else []), *constant_texts(evaluation.constant)]
     if (against := against_framework(view)) is not None and against.is_slower:
         lines.append(f"slower than PyTorch: {against.name} is the better choice")
-    if against is not None and (asked := framework_report(view)) is not None:
+    if against is not None and (asked := side_report(view)) is not None:
         lines += missing_texts(asked)
     if against is None and view.best is not None and evaluation.timing_kind == "measured":
-        asked = framework_report(view)
+        asked = side_report(view)
         why = "" if asked is None else f" ({why_untimed(asked)})"
         said = (
             "no ratio says how it compares" if view.best is view.seed else f"the ratio is to the {view.seed_name} alone"
         )
         lines.append(f"not timed beside PyTorch in this run{why}: {said}")
     lines += [TF32] if evaluation.precision == "tf32" else []
-    if (elsewhere := repeated_text(view)) is not None:
+    if (elsewhere := elsewhere_text(view)) is not None:
         lines.append(elsewhere)
     lines += below_bound_texts(evaluation.results) + throttled_texts(evaluation.results)
     if view.best is not None and view.best is view.seed:
