@@ -118,6 +118,10 @@ def no_compile_cache() -> Iterator[None]:
         yield
 
 
+LONG = {"record_s": 900.0, "compile_s": 900.0, "interpret_s": 900.0}
+"""Limits of the shared worker where a test gives none: of candidates that end, on a machine of whatever load."""
+
+
 @pytest.fixture(scope="session")
 def shared_worker() -> Iterator[StartedWorker]:
     """From time limits to the worker of this process that has them. Load a problem before using it; do not end it."""
@@ -126,7 +130,7 @@ def shared_worker() -> Iterator[StartedWorker]:
     def started(**limits: float) -> ProcessWorker:
         key = tuple(sorted(limits.items()))
         if key not in workers or workers[key].ended is not None:
-            workers[key] = start_worker(limits=limits)
+            workers[key] = start_worker(limits=limits or LONG)
         return workers[key]
 
     yield started

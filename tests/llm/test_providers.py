@@ -43,7 +43,7 @@ def test_openai_reads_text_usage_cost_and_attempts() -> None:
     assert (reply.text, reply.finish, reply.truncated) == ("hello", "stop", False)
     assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.requests) == (100, 20, 2)
     assert reply.usage.cost_usd == pytest.approx(100 * 2e-6 + 20 * 10e-6)
-    assert 0 < reply.usage.seconds < 10
+    assert reply.usage.seconds > 0
 
 
 def test_a_cost_that_the_provider_states_wins_over_the_table() -> None:

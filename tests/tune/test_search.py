@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -166,9 +168,17 @@ def test_the_source_as_written_takes_part_even_where_a_restriction_excludes_it()
     assert all(one.config in list(configs(space)) for one in search.tried[1:])
 
 
-def test_a_limit_of_minutes_ends_the_asking() -> None:
-    search = searched(FakeDevice(delay_s=lambda config: 0.02), LARGE, trials=None, minutes=0.001)
-    assert search.stopped == "the limit of 0.001 minutes"
+def test_a_limit_of_minutes_ends_the_asking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that only the device moves."""
+    now_s = [0.0]
+
+    def tick(config: Config) -> float:
+        now_s[0] += 1.0
+        return 0.0
+
+    monkeypatch.setattr(sys.modules[Search.__module__], "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    search = searched(FakeDevice(delay_s=tick), LARGE, trials=None, minutes=0.1)
+    assert search.stopped == "the limit of 0.1 minutes"
     assert 1 <= len(search.tried) < 60
 
 
