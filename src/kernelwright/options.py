@@ -39,7 +39,8 @@ def read_options(owner: str, options: Mapping[str, Scalar], type: type[R]) -> R:
         raise ConfigError(f"{owner} has no option {name!r}", f"its options: {known}" if known else "it has none")
     for field in fields:
         if field.required and field.name not in options:
-            raise ConfigError(f"{owner} needs the option {field.name}", f"give {field.name}=…")
+            typed = {"model": "--model NAME"}.get(field.name, f"{field.name}=…")
+            raise ConfigError(f"{owner} needs the option {field.name}", f"give {typed}")
     try:
         return msgspec.convert(dict(options), type, strict=False)
     except msgspec.ValidationError as error:

@@ -215,6 +215,11 @@ BAD = {
     "endless nesting": (("y = x * w", "y = " + "(" * 5000 + "x" + ")" * 5000), Status.COMPILE_ERROR, ""),
     "no kernel": (("@triton.jit\n", ""), Status.REJECTED, "no module-level function under @triton.jit"),
     "no entry": (("def kernel_function", "def other"), Status.REJECTED, "neither a class ModelNew"),
+    "no entry, and a broken rule": (
+        ("def kernel_function", "secret = __import__('os')\n\n\ndef other"),
+        Status.REJECTED,
+        "neither a class ModelNew",
+    ),
     "the framework's answer": (("return y\n", "return x * weight + 1.0\n"), Status.REJECTED, "aten.mul"),
     "a forged answer on standard output": (
         ("import torch\n", f"import torch\nprint('{FORGED}')\n1 / 0\n"),

@@ -125,9 +125,21 @@ def test_an_empty_name_is_a_miss(tmp_path: Path) -> None:
 def test_a_name_that_is_not_fit_for_code_is_refused(name: str, tmp_path: Path) -> None:
     for file in (tmp_path / f"{name}.py", tmp_path / "problems" / name / "problem.py"):
         _write(file)
-        with pytest.raises(ProblemError, match="a problem cannot be called") as error:
+        with pytest.raises(ProblemError, match="a problem cannot be") as error:
             find_problem(str(file))
         assert str(error.value).isprintable()
     assert name not in gallery_problems(tmp_path)
-    with pytest.raises(ProblemError, match="a problem cannot be called"):
+    with pytest.raises(ProblemError, match="a problem cannot be"):
         problems_in("problems")
+
+
+def test_a_folder_whose_name_is_not_utf_8_is_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "caf\udce9"
+    _write(home / "relu" / "problem.py")
+    monkeypatch.chdir(home)
+    with pytest.raises(ProblemError, match="its path is text in UTF-8") as error:
+        find_problem("relu")
+    assert str(error.value).isprintable()
+    str(error.value).encode()

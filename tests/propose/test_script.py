@@ -81,6 +81,7 @@ def test_a_python_script_is_read_and_not_run(tmp_path: Path) -> None:
         ("s.py", "x = 1", "assigns no REPLIES"),
         ("s.py", "REPLIES = [1]", "no list of texts"),
         ("s.py", "REPLIES = [open('x')]", "no list of texts"),
+        ("s.py", "REPLIES = {[]: 1}", "no list of texts"),
     ],
 )
 def test_a_file_that_is_no_script_is_refused_with_the_place(tmp_path: Path, name: str, text: str, words: str) -> None:

@@ -46,7 +46,7 @@ def test_an_unknown_proposer_is_refused_with_the_list() -> None:
         ("builtin", {"sampler": "annealing"}, "no sampler 'annealing' .choose one of model, local"),
         ("mailbox", {"folder": "x"}, "has no option 'folder' .its options: settle_s"),
         ("mailbox", {"settle_s": "soon"}, "cannot use"),
-        ("openai", {}, "needs the option model"),
+        ("openai", {}, "needs the option model .give --model NAME"),
         ("openai", {"model": ""}, "cannot use"),
         ("openai", {"model": "m", "temperature": 9}, "cannot use"),
         ("openai", {"model": "m", "base_url": "nonsense"}, "cannot reach 'nonsense'"),

@@ -96,11 +96,9 @@ def named(word: str, gpus: Sequence[Gpu]) -> Lane:
 SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=3")
 """ssh without a terminal and without prompts; it ends within half a minute if the host is gone."""
 
-WORKER = ("-m", "kernelwright.worker")
 RAY = "RAY_AUTH_MODE=token"
 """Environment variable for a gateway to a Ray cluster: no process joins without a token. Ray reads it on import."""
 
-GATEWAY = ("-m", "kernelwright.evaluator.ray_place")
 PLACE = re.compile(
     r"(?:(?P<kind>ssh|argv):(?P<where>.*?)|(?P<ray>ray))(?:\?python=(?P<python>[^*]*))?(?:\*(?P<count>[0-9]+))?",
     re.DOTALL,
@@ -149,14 +147,14 @@ def refuse_more(count: int) -> None:
 
 
 def gateway(program: str | None) -> tuple[str, ...]:
-    return ("env", RAY, *python(*GATEWAY, program=program))
+    return ("env", RAY, *python("-m", "kernelwright.evaluator.ray_place", program=program))
 
 
 def commands(program: str, count: int, with_ray: bool) -> list[tuple[str, ...]]:
     """The command of each lane of a host. A Ray cluster assigns GPUs and cores itself, so its lanes need no numbers."""
     if with_ray:
         return [gateway(program)] * count
-    worker = tuple(python(*WORKER, program=program))
+    worker = tuple(python("-m", "kernelwright.worker", program=program))
     if count == 1:
         return [worker]
     return [(*worker, "--gpu", str(number), "--share", str(count)) for number in range(count)]

@@ -13,7 +13,7 @@ from pathlib import Path
 from kernelwright.errors import ProblemError
 from kernelwright.problems.gallery import GALLERY, PROBLEM_FILE, gallery_problems
 from kernelwright.problems.sets import FORMATS, problem_file
-from kernelwright.text.escape import in_code, is_fit
+from kernelwright.text.escape import encodable, in_code, is_fit
 from kernelwright.text.similar import did_you_mean
 
 STARTER_FILE = "starter.py"
@@ -47,9 +47,10 @@ def problem_at(file: Path) -> ProblemPath:
     """The problem with the existing file `file`. Raises `ProblemError` for a name that is not fit for code."""
     file = file.resolve()
     name = file.parent.name if file.name == PROBLEM_FILE else file.stem
-    if not is_fit(name):
+    if not is_fit(name) or encodable(str(file)) != str(file):
         raise ProblemError(
-            f"a problem cannot be called {in_code(name)}", "rename it: no quotes, backslashes and control characters"
+            f"a problem cannot be {in_code(str(file))}",
+            "rename it: its name has no quotes, backslashes and control characters, its path is text in UTF-8",
         )
     sidecar = file.with_suffix(".cases.json")
     owns_folder = file.name == PROBLEM_FILE

@@ -115,7 +115,7 @@ def python_script(file: Path, text: str) -> tuple[ScriptLine, ...]:
         if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["REPLIES"]:
             try:
                 replies = msgspec.convert(ast.literal_eval(node.value), list[str])
-            except (ValueError, msgspec.ValidationError) as error:
+            except (TypeError, ValueError, msgspec.ValidationError) as error:
                 raise ConfigError(f"REPLIES of {file} is no list of texts: {error}") from error
             return tuple(ScriptLine(reply=encodable(reply)) for reply in replies)
     raise ConfigError(f"the script {file} assigns no REPLIES", 'write REPLIES = ["…", …], a list of texts')

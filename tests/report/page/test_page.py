@@ -14,7 +14,10 @@ import pytest
 from kernelwright.model import Candidate, Proposal, Trial
 from kernelwright.report.content import Content
 from kernelwright.report.page import html_page, markdown_page
+from kernelwright.report.page.several import several_page
+from kernelwright.report.several import Line
 from kernelwright.report.view import RunView
+from kernelwright.text.escape import ACTS
 from samples import failed, passed, run_view, short_run
 
 pytestmark = pytest.mark.rendered
@@ -106,6 +109,20 @@ def test_nothing_that_a_run_holds_is_markup(live: tuple[tuple[str, str], ...] | 
     assert len(elements.named("script")) == 1
     assert elements.named("img") == []
     assert not any(name.startswith("on") for _, attributes in elements.seen for name in attributes)
+
+
+def test_what_acts_on_a_terminal_or_turns_text_round_is_shown_as_an_escape() -> None:
+    acting = "a\x1b[2Jb\u202ec\u200bd"
+    trials = list(short_run(measured=True))
+    trials[4] = with_proposal(trials[4], note=acting, candidate=Candidate(source=f"x = 1  # {acting}\n"))
+    lines = [Line(name=acting, state="left", reason=acting)]
+    pages = (
+        html_page(run_view(tuple(trials), {4: passed(26.0, measured=True)}, device=acting)),
+        several_page(acting, lines, (), has_device=True),
+    )
+    for page in pages:
+        assert ACTS.search(page) is None
+        assert page.count(r"a\x1b[2Jb\u202ec\u200bd") >= 2
 
 
 def test_a_page_names_nothing_to_fetch_and_its_policy_allows_only_its_own_script() -> None:

@@ -20,6 +20,7 @@ from kernelwright.report.plots import Picture, draw_plots, plots_missing
 from kernelwright.report.plots.drawing import colour_rules
 from kernelwright.report.tree import Node
 from kernelwright.report.view import RunView
+from kernelwright.text.escape import legible
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -41,7 +42,7 @@ def html_page(
     page = Content(view)
     drawn = draw_plots(view) if pictures is None else pictures
     script = _text("page.js")
-    return _template().render(
+    made = _template().render(
         page=page,
         steps=list(_steps(page)),
         plots={picture.name: Markup(picture.svg) for picture in drawn},
@@ -52,6 +53,7 @@ def html_page(
         script=Markup(script),
         policy=_policy(script, is_live=live is not None),
     )
+    return legible(made)
 
 
 def style_text() -> str:

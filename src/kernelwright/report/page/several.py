@@ -9,6 +9,7 @@ from urllib.parse import quote
 from kernelwright.report.files import PAGE
 from kernelwright.report.page.html import style_text
 from kernelwright.report.several import CAPTION, NO_DEVICE, Line, grid_of, tally_text, total_text, totals
+from kernelwright.text.escape import legible
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 WIDE = "main{max-width:100rem}td.words:last-child{white-space:normal;min-width:16rem}"
@@ -18,7 +19,7 @@ WIDE = "main{max-width:100rem}td.words:last-child{white-space:normal;min-width:1
 def several_page(title: str, lines: Sequence[Line], pages: Collection[str], has_device: bool | None) -> str:
     """The page. pages: names of the problems whose run has a page in the folder of that name."""
     sums = "".join(f"<li>{escape(total_text(total))}</li>" for total in totals(lines))
-    return (
+    return legible(
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

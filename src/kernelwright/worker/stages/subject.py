@@ -22,6 +22,7 @@ from kernelwright.errors import ConfigError, WorkerError
 from kernelwright.model import Candidate, CaseInfo, CaseResult, KernelResources, Property, Status
 from kernelwright.roofline import Launched
 from kernelwright.source import parse as syntax
+from kernelwright.source.bindings import bindings
 from kernelwright.source.branches import branches, without_untaken
 from kernelwright.source.languages import TRITON, language_of
 from kernelwright.worker.bench.messages import AddPlan, AddText
@@ -178,6 +179,10 @@ class Subject:
             raise Ended(Status.COMPILE_ERROR, syntax.complaint(error)) from error
         except (ValueError, RecursionError, MemoryError) as error:  # a zero byte, a lone surrogate, endless nesting
             raise Ended(Status.COMPILE_ERROR, f"not Python source: {error or type(error).__name__}") from error
+        if not {"ModelNew", "kernel_function"} & {one.name for one in bindings(syntax.parse(self.source))}:
+            raise Ended(
+                Status.REJECTED, "the candidate defines neither a class ModelNew nor a function kernel_function"
+            )
         if not kernels.names:
             raise Ended(Status.REJECTED, "there is no module-level function under @triton.jit")
         if kernels.findings:
