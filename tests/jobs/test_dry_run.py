@@ -56,11 +56,23 @@ def test_the_prompt_is_of_the_library_mode_that_is_given() -> None:
     assert 'LIBRARY = \\"any\\"' in json.dumps(shown(library="any").document)
 
 
-def test_where_the_search_tunes_first_the_prompt_is_that_of_the_first_change_and_says_so() -> None:
-    found = shown(starter="kernel.py")
-    assert found.document is not None
-    assert "## The kernel to improve (trial 0)" in json.dumps(found.document)
-    assert "first tunes the numbers" in found.remarks[0]
+def test_where_the_search_tunes_first_the_prompt_shows_the_results_as_in_a_run() -> None:
+    with llm_server(*[chat(REPLY)] * 9) as server:
+        worker, given = FakeWorker(), {"starter": "kernel.py", "base_url": server.url}
+        found = dry_run("double.py", start_worker=starting(worker), notify=lambda text: None,
+                        proposer="openai", model="m", **given)  # fmt: skip
+        assert len(worker.calls) > 2, "the starter and its tunings"
+        optimize(
+            "double.py", start_worker=starting(FakeWorker()), notify=lambda text: None, proposer="openai", model="m",
+            trials=2, in_flight=1, **given,
+        )  # fmt: skip
+        assert found.document == server.seen[0].document
+
+
+def test_a_search_that_ends_before_it_asks_says_why() -> None:
+    found = shown(starter="kernel.py", trials=1)
+    assert found.document is None
+    assert found.remarks[0] == "the search ends without a prompt: 1 of 1 trials"
 
 
 def test_no_run_is_begun_and_no_key_is_needed_or_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

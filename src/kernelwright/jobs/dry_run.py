@@ -1,51 +1,33 @@
-"""The first prompt that `optimize` would send, and the most that it may spend. Nothing is sent, no folder is written.
+"""The first prompt that `optimize` would send, and the most that it may spend. Nothing is sent, and the folder of the
+run is a temporary one.
 
-The starter is judged and timed first, because the prompt states its time.
+It is the search itself, with a proposer that ends it in place of sending a prompt. So the starter and what the search
+tries without a prompt are judged and timed first, because prompts state their times.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kernelwright.diagnosis import furthest
-from kernelwright.errors import RequestError
-from kernelwright.evaluator.protocol import Worker
+import msgspec
+
 from kernelwright.jobs.consent import Ask, refuse
-from kernelwright.jobs.loading import load_qualified, require_verifiable
-from kernelwright.jobs.runs import NewRun, find_known, new_run
+from kernelwright.jobs.runs import OpenRun, begin, new_run
+from kernelwright.jobs.session import strategy_of
 from kernelwright.jobs.settings import NO_FILE, SettingsFile, read_options
 from kernelwright.jobs.worker import PLACES, Notify, Places, StartWorker
 from kernelwright.llm.protocol import NothingSent, ProviderRequest
-from kernelwright.model import (
-    BUDGET_LIMITS,
-    KNOWN,
-    KnownKernel,
-    Operator,
-    Profile,
-    Proposal,
-    Request,
-    RunSettings,
-    Trial,
-)
-from kernelwright.propose import Context, prompt_path
-from kernelwright.propose.lessons import read_cards
+from kernelwright.model import BUDGET_LIMITS, RunSettings
+from kernelwright.propose import prompt_path
+from kernelwright.propose.inductor import InductorFirst
 from kernelwright.propose.table import Shown, shown_proposer
-from kernelwright.propose.withheld import without_source
 from kernelwright.report.dry_run import DryRun
-from kernelwright.run.profiling import taken
-from kernelwright.search import build_strategy
-
-MOST_ASKED = 64
-"""How many requests of a strategy are examined to find the first one that needs a prompt."""
-
-
-TUNES = (
-    "the search first tunes the numbers of its starter, without a prompt; the first prompt then also shows the result"
-)
+from kernelwright.run import optimize
 
 
 def dry_run(
@@ -60,34 +42,25 @@ def dry_run(
 ) -> DryRun:
     """The first prompt that `optimize` with these arguments would send. Raises the same errors; no key is needed."""
     given = read_options({**options, "problem": None if problem is None else str(problem)})
+    variables = with_keys(os.environ)
     run = new_run(
-        given, settings, start_worker=start_worker, places=places, ask=ask, notify=notify,
-        variables=with_keys(os.environ),
-    )  # fmt: skip
-    with load_qualified(
-        run.problem, run.settings.problem, start_worker=run.start_worker, notify=notify, target=run.target,
-        dtype=run.settings.dtype, library=run.settings.library, which=run.settings.cases,
-        unqualified=run.settings.unqualified,
-    ) as (worker, info), tempfile.TemporaryDirectory() as folder:  # fmt: skip
-        require_verifiable(worker, info, run.problem)
-        shown = shown_proposer(run.settings.proposer, run.settings.proposer_options, with_keys(os.environ))
-        file, sent, tunes = None, None, False
-        if shown is not None:
-            context = Context(
-                problem=info, environment=worker.environment(), trials=(), in_flight=(), seed=run.settings.seed,
-                folder=Path(folder), put_blob=lambda text: "", blob=lambda sha: "",
-                lessons=read_cards(Path(lessons)) if (lessons := run.settings.lessons) is not None else (),
-            )  # fmt: skip
-            request, context, tunes = first_request(run, worker, context, find_known(worker, run, info, notify))
-            sent, file = prompted(shown, request, without_source(context) if run.settings.no_source else context)
+        given, settings, start_worker=start_worker, places=places, ask=ask, notify=notify, variables=variables
+    )
+    shown = shown_proposer(run.settings.proposer, run.settings.proposer_options, variables)
+    one_by_one = msgspec.structs.replace(run.settings, in_flight=1, thinking=1)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        begin(replace(run, settings=one_by_one, out=f"{folder}/run"), notify=notify, is_asked=False) as opened,
+    ):
+        sent, file, ended = (None, None, "") if shown is None else first_prompt(opened, shown)
     return DryRun(
-        problem=info.name,
+        problem=opened.journal.info.problem.name,
         proposer=run.settings.proposer,
         address=sent.url if sent is not None else None,
         document=sent.document if sent is not None else None,
         file=file,
         limits=limits_of(run.settings, shown),
-        remarks=((TUNES,) if tunes else ()) + tuple(remarks_of(run.settings, shown)),
+        remarks=((ended,) if ended else ()) + tuple(remarks_of(run.settings, shown)),
     )
 
 
@@ -97,53 +70,19 @@ def with_keys(variables: Mapping[str, str]) -> dict[str, str]:
     return {**keys, **variables}
 
 
-def first_request(
-    run: NewRun, worker: Worker, context: Context, known: Sequence[KnownKernel]
-) -> tuple[Request, Context, bool]:
-    """The strategy's first request that needs a prompt, the context of that prompt, and whether other requests come
-    before it.
-    """
-    settings, candidates = run.settings, [one.candidate for one in known]
-    strategy = build_strategy(settings.strategy, run.starter, settings.seed, settings.strategy_options, candidates)
-    trials: tuple[Trial, ...] = ()
-    profiles: dict[int, tuple[Profile, ...]] = {}
-    for _ in range(MOST_ASKED):
-        request = strategy.ask()
-        if request is None:
-            break
-        if request.candidate is not None:
-            evaluation = worker.evaluate(request.candidate, "search")
-            author = KNOWN if request.candidate in candidates else "starter"
-            proposal = Proposal(author=author, candidate=request.candidate)
-            trials = (*trials, Trial(request=request, proposal=proposal, evaluation=evaluation))
-            case = furthest(evaluation, context.problem) if evaluation.score_us is not None else None
-            if case is not None:
-                profiles[request.number] = taken(worker, request.candidate, case).profiles
-            strategy.tell(trials[-1])
-        elif request.operator is not Operator.TUNE:
-            return request, _with(context, trials, profiles), False
-    if not trials:
-        raise RequestError(f"the strategy {run.settings.strategy} asks for nothing")
-    operator = Operator.IMPROVE if trials[0].score_us is not None else Operator.REPAIR
-    return Request(number=1, operator=operator, parents=(0,)), _with(context, trials, profiles), True
-
-
-def _with(context: Context, trials: tuple[Trial, ...], profiles: Mapping[int, tuple[Profile, ...]]) -> Context:
-    return Context(
-        problem=context.problem, environment=context.environment, trials=trials, in_flight=(), seed=context.seed,
-        folder=context.folder, put_blob=context.put_blob, blob=context.blob, profiles=profiles, lessons=context.lessons,
-    )  # fmt: skip
-
-
-def prompted(shown: Shown, request: Request, context: Context) -> tuple[ProviderRequest | None, str | None]:
-    """The request that would be sent, or the file that would be written."""
+def first_prompt(run: OpenRun, shown: Shown) -> tuple[ProviderRequest | None, str | None, str]:
+    """The request that would be sent, or the file that would be written, or why the search ends without either."""
+    journal, worker, budget = run
+    proposer = shown.proposer if journal.info.starter is not None else InductorFirst(shown.proposer)
     try:
-        shown.proposer.propose(request, context)
+        outcome = optimize(journal, strategy_of(journal.info), proposer, worker, budget=budget, most_waiting=1)
     except NothingSent as nothing:
-        return nothing.request, None
+        return nothing.request, None, ""
     finally:
-        shown.proposer.close()
-    return None, prompt_path(context.folder, request.number).read_text(encoding="utf-8")
+        proposer.close()
+    if not outcome.waiting:
+        return None, None, f"the search ends without a prompt: {outcome.detail}"
+    return None, prompt_path(journal.folder, outcome.waiting[0]).read_text(encoding="utf-8"), ""
 
 
 def limits_of(settings: RunSettings, shown: Shown | None) -> dict[str, str]:

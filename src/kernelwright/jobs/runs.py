@@ -93,14 +93,15 @@ def new_run(
 
 
 @contextmanager
-def begin(run: NewRun, *, notify: Notify) -> Iterator[OpenRun]:
+def begin(run: NewRun, *, notify: Notify, is_asked: bool = True) -> Iterator[OpenRun]:
     """Start a worker, load the problem, and begin the run in its folder, which gets a copy of the problem.
 
     Raises `ProblemError` for a problem that does not qualify, `MachineError` where torch or Triton is missing, and what
     `require_generated` raises where the first kernel is to be what torch.compile generates. First of all a model is
-    asked for (`require_askable`).
+    asked for (`require_askable`), unless `is_asked` is false.
     """
-    require_askable(run.settings.proposer, run.settings.proposer_options, run.settings.budget.usd)
+    if is_asked:
+        require_askable(run.settings.proposer, run.settings.proposer_options, run.settings.budget.usd)
     with run.start_worker(run.target) as worker:
         say_environment(worker, notify)
         problem = load(worker, run)

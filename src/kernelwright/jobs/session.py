@@ -21,7 +21,7 @@ from kernelwright.jobs.display import Display
 from kernelwright.jobs.session_log import SessionLog
 from kernelwright.jobs.worker import Notify
 from kernelwright.journal import Journal
-from kernelwright.model import Budget, Scalar, Trial
+from kernelwright.model import Budget, RunInfo, Scalar, Trial
 from kernelwright.propose import build_proposer, writes_code
 from kernelwright.propose.inductor import InductorFirst
 from kernelwright.propose.lessons import write_cards
@@ -32,6 +32,7 @@ from kernelwright.run import Outcome, StopReason, optimize
 from kernelwright.run.replay import replay
 from kernelwright.run.verdicts import MOST_BYTES, VARIABLE, Verdicts, cache_folder, problem_files
 from kernelwright.search import build_strategy
+from kernelwright.search.protocol import Strategy
 
 
 @dataclass(frozen=True)
@@ -77,10 +78,7 @@ def run_session(
     raised after the files are written.
     """
     settings = journal.info.settings
-    strategy = build_strategy(
-        settings.strategy, journal.info.starter, settings.seed, settings.strategy_options,
-        [known.candidate for known in journal.info.known],
-    )  # fmt: skip
+    strategy = strategy_of(journal.info)
     state = replay(journal.history(), strategy, journal.folder)
     proposer = build_proposer(settings.proposer, {**settings.proposer_options, **(proposer_options or {})})
     if journal.info.starter is None and writes_code(settings.proposer):
@@ -120,6 +118,12 @@ def run_session(
             log.rescue()
         raise
     return SessionResult(replace(view, blob=lambda sha: read_blob(view.folder, sha)), outcome, budget)
+
+
+def strategy_of(info: RunInfo) -> Strategy:
+    """The strategy of a run, before its first request."""
+    settings, known = info.settings, [one.candidate for one in info.known]
+    return build_strategy(settings.strategy, info.starter, settings.seed, settings.strategy_options, known)
 
 
 @contextmanager
