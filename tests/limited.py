@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import pwd
 import struct
 import sys
 from pathlib import Path
@@ -106,7 +107,7 @@ def keep_capabilities(kept: tuple[int, ...]) -> None:
 
 def become_a_user() -> None:
     """An ordinary user, to whom Python is readable also where it is installed in root's home."""
-    home = Path.home()
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
     if home.stat().st_mode & 0o005 != 0o005 and Path(sys.base_prefix).is_relative_to(home):
         libc("unshare", NEW_MOUNT)
         mount(None, Path("/"), None, RECURSIVE | PRIVATE)
