@@ -281,15 +281,6 @@ def test_a_proposer_that_writes_code_gets_a_choice_of_operators_and_nested_tunin
         assert journal.info.settings.strategy_options == {"ahead": 4}
 
 
-def test_a_writer_that_was_asked_for_nothing_is_said_to_be() -> None:
-    few = optimize("--proposer", "mailbox", "--trials", "1")
-    assert "mailbox was asked for nothing: 1 of 1 trials; allow more" in few.stdout
-    assert "asked for nothing" not in resume("--trials", "8").stdout
-    tuned = optimize("--strategy", "random", "--option", "operator=tune", "--trials", "3", "--out", "tuned")
-    assert tuned.exit_code == 0
-    assert "asked for nothing" not in tuned.stdout
-
-
 def test_lesson_cards_of_a_folder_are_shown_to_whoever_writes() -> None:
     Path("cards").mkdir()
     Path("cards/wide.md").write_text("# Wide rows spill.\n- date: 2026-01-01\n- problem: rmsnorm\n")

@@ -229,8 +229,35 @@ def test_a_profiled_parent_comes_with_its_counters_and_the_moves_against_its_bot
     assert "off the clock and the counters of ncu" in text
     assert "say so in the line `Diagnosis:`" in text
     menu = text[text.index("## Moves") :]
-    assert menu.index("**read once.**") < menu.index("Others, if the source says otherwise")
+    assert "**read once.**" in menu
     assert menu.count("```python") == 3
+    assert len(re.findall(r"^- ", menu, re.M)) == 3, "no more moves than these"
+
+
+def test_a_prompt_has_at_most_three_moves_where_no_figure_favours_one() -> None:
+    menu = prompt_text(Operator.IMPROVE).partition("## Moves")[2]
+    assert "No figure favours one of these" in menu
+    assert len(re.findall(r"^- ", menu, re.M)) == 3
+
+
+def test_the_cases_name_their_inputs() -> None:
+    (first, *_) = PROBLEM.cases
+    case = msgspec.structs.replace(first, inputs=(*first.inputs, 3), input_names=("x", "width"))
+    assert "| `x` (64, 64) float32; `width` 3 |" in sections.cases(msgspec.structs.replace(PROBLEM, cases=(case,)))
+    nested = msgspec.structs.replace(case, input_names=("pair",))
+    assert "| (64, 64) float32; 3 |" in sections.cases(msgspec.structs.replace(PROBLEM, cases=(nested,)))
+
+
+def test_without_a_gpu_a_prompt_says_what_can_be_verified_and_what_estimates_do_not_compare() -> None:
+    product = msgspec.structs.replace(PROBLEM, kinds={"mm": "product"})
+    here = prompt_for(Request(number=0, operator=Operator.SEED), context(problem=product)).system[1]
+    assert "tf32x3" in here
+    assert "estimate" not in here
+    nowhere = context(problem=product, environment=msgspec.structs.replace(ENVIRONMENT, device=None))
+    there = prompt_for(Request(number=0, operator=Operator.SEED), nowhere).system[1]
+    assert "pass `input_precision='ieee'` to `tl.dot`: without a GPU no other can be verified" in there
+    assert "tf32x3" not in there
+    assert "Estimates compare configs of one kernel; they do not compare two structures." in there
 
 
 def test_a_kernel_is_shown_with_its_config_written_in() -> None:

@@ -79,6 +79,10 @@ def test_noise_a_failure_a_tuning_and_an_estimate_beside_a_measurement_are_none(
     assert surprise(PARENT, trial(1, "x", evaluation=failed(), parents=(0,))) == ""
     assert surprise(PARENT, child(200, operator=Operator.TUNE)) == ""
     assert surprise(PARENT, trial(1, "x", evaluation=passed(200, "estimate"), parents=(0,))) == ""
+    assert (
+        surprise(starter(passed(100, "estimate")), trial(1, "x", evaluation=passed(200, "estimate"), parents=(0,)))
+        == ""
+    )
 
 
 def test_only_surprises_that_nobody_spoke_of_are_left() -> None:

@@ -79,3 +79,8 @@ def test_a_seed_that_failed_is_no_diff() -> None:
     assert "lines" not in row
     sound = trial(0, OTHER, operator=Operator.SEED, evaluation=passed(100.0))
     assert "```diff" in changes.change(mended, (sound, mended))
+
+
+def test_the_lowest_estimate_is_not_called_the_best() -> None:
+    assert "\n\nLowest estimate so far: trial 0." in history((starter(passed(100.0, "estimate")),))
+    assert "\n\nBest so far: trial 0." in history((starter(passed(100.0)),))

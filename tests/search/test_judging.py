@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Literal
 
 import msgspec
 import pytest
@@ -110,6 +111,23 @@ def test_tuning_ends_where_a_config_does_not_move_the_estimate(scores: tuple[flo
     assert asked_for == [Operator.SEED, *[Operator.TUNE] * tunings, Operator.IMPROVE][: len(scores) + 1]
 
 
+def test_estimates_alone_do_not_decide_which_structure_is_continued() -> None:
+    """Each kernel that passes is continued before one of a lower estimate is continued again."""
+    parents = {}
+    for kind in ("estimate", "measured"):
+        strategy, found = begun(), []
+        for number, score_us in enumerate((10.0, 12.0, 20.0, None, None, 9.0)):
+            request = asked(strategy)
+            found.append(request.parents)
+            passes = score_us is not None
+            evaluation = timed(score_us, str(number)) if passes else Evaluation(status=Status.NOT_VERIFIED)
+            evaluation = msgspec.structs.replace(evaluation, timing_kind=kind if passes else None)
+            strategy.tell(told(request, Candidate(source=f"source of {number}"), evaluation))
+        parents[kind] = found
+    assert parents["measured"] == [(), (0,), (0,), (0,), (0,), (0,)]
+    assert parents["estimate"] == [(), (0,), (1,), (2,), (0,), (1,)]
+
+
 def test_tuning_goes_on_from_the_best_config_so_far() -> None:
     strategy = begun(tuning=3)
     scores = (100.0, 90.0, 95.0, 80.0)
@@ -137,6 +155,17 @@ def test_a_structure_gains_by_its_tuned_time_against_the_tuned_time_of_its_paren
 
     assert gained((70, 40)) > gained((70, 60)), "faster than the parent only once both are tuned"
     assert gained((70, 60)) == gained((120, 110))
+
+
+def test_a_structure_with_an_estimate_gains_by_passing() -> None:
+    def gained(kind: Literal["measured", "estimate"]) -> float:
+        strategy = begun()
+        for number, score_us in enumerate((100.0, 120.0)):
+            evaluation = msgspec.structs.replace(timed(score_us, str(number)), timing_kind=kind)
+            strategy.tell(told(asked(strategy), Candidate(source=f"source of {number}"), evaluation))
+        return strategy.portfolio.index(Operator.IMPROVE)
+
+    assert gained("estimate") > gained("measured"), "120 is no gain over 100, and an estimate of 120 may be one"
 
 
 def test_intervals_that_overlap_are_no_gain() -> None:

@@ -17,8 +17,8 @@ from kernelwright.text.markdown import fenced, table
 LAUNCHES = 3
 """Maximum launches whose counters are shown; the longest ones take most of a call's time."""
 
-IN_FULL = 3
-"""Moves shown with a sketch; other moves get one line."""
+MOST_MOVES = 3
+"""Maximum moves in a prompt: a writer who gets a list of ideas works none of them out."""
 
 FAVOURED = "Take the first of these whose condition holds in this kernel:"
 NOT_FAVOURED = "No figure favours one of these, so let the source decide:"
@@ -96,19 +96,16 @@ def launches(profile: Profile) -> str:
 
 
 def moves(trial: Trial, context: Context) -> str:
-    """The moves that fit the problem: the favoured ones in full, up to `IN_FULL`, and one line for each other favoured
-    move. Where no figure favours a move, one line for each move that fits."""
+    """At most `MOST_MOVES` moves that fit the problem: the favoured ones in full; where no figure favours one, a line
+    for each."""
     place = fitting(traits(context.problem, context.environment.target))
     found = furthest(trial, context)
     limits = (found.bottleneck, *found.alternatives) if found is not None and found.bottleneck.moves else ()
     names = dict.fromkeys(name for one in limits for name in one.moves)
     favoured = [one for name in names if (one := move(name)) in place]
     if not favoured:
-        return f"{NOT_FAVOURED}\n\n" + "\n".join(map(line, place))
-    parts = [FAVOURED, *map(in_full, favoured[:IN_FULL])]
-    if others := favoured[IN_FULL:]:
-        parts += ["Others, if the source says otherwise:", "\n".join(map(line, others))]
-    return "\n\n".join(parts)
+        return f"{NOT_FAVOURED}\n\n" + "\n".join(map(line, place[:MOST_MOVES]))
+    return "\n\n".join([FAVOURED, *map(in_full, favoured[:MOST_MOVES])])
 
 
 def in_full(one: Move) -> str:

@@ -94,7 +94,7 @@ def system(context: Context, answer: Answer) -> tuple[str, str]:
     values = {
         "name": info.name,
         "problem": sections.problem(info),
-        "cases": sections.cases(info),
+        "cases": sections.cases(info, environment.device is not None),
         "machine": sections.machine(environment),
     }
     rules = render(template("system"), {"answer": template(f"answer_{answer}").strip()}, "system.md")

@@ -53,13 +53,13 @@ def parent_of(trial: Trial, by_number: Mapping[int, Trial]) -> Trial | None:
 def surprise(before: Trial, after: Trial) -> str:
     """The surprise in words; "" where there was none.
 
-    Only times count, and only where both were measured or both estimated. Tunings are excluded, because they predict
+    Only times count, and only where both were measured. Tunings are excluded, because they predict
     nothing, and failures, because repairs deal with them.
     """
     old, new = before.evaluation, after.evaluation
     if after.request.operator is Operator.TUNE or old is None or new is None:
         return ""
-    if old.score_us is None or new.score_us is None or old.timing_kind != new.timing_kind:
+    if old.score_us is None or new.score_us is None or "estimate" in (old.timing_kind, new.timing_kind):
         return ""
     gain, expected = old.score_us / new.score_us, after.proposal.expected
     promised = f"{expected:.2f}× as fast" if expected is not None else "a gain"

@@ -11,6 +11,7 @@ from kernelwright.diagnosis.traits import multiplies_float32
 from kernelwright.errors import ConfigError
 from kernelwright.model import (
     Candidate,
+    CaseInfo,
     CaseResult,
     Environment,
     Evaluation,
@@ -66,12 +67,12 @@ FLOAT32_PRODUCTS = {
         "exact enough here. The first two are about as exact as ieee and run on tensor cores: try tf32x3 where both "
         "factors are contiguous along the inner dimension (copy one that is not where the product is long), bf16x6 "
         "elsewhere. Faster than tf32x3 on an H200: split the second factor into two TF32 parts before the kernel, the "
-        "first one as it is loaded, and add up three products of parts with tf32 in a sum of its own for each step. "
-        "Without a GPU only ieee can be verified."
+        "first one as it is loaded, and add up three products of parts with tf32 in a sum of its own for each step."
     ),
+    "no GPU": " For float32 inputs pass `input_precision='ieee'` to `tl.dot`: without a GPU no other can be verified.",
     "tf32": " Factors of float32 products may be rounded to TF32, as `tl.dot` does.",
 }
-"""What the prompt says about the precision of float32 products, by the problem's setting."""
+"""What the prompt says about the precision of float32 products, by the problem's setting; "no GPU" in place of ieee."""
 GRADIENTS = (
     "The backward belongs to the task: inputs `grad_N` are the gradients of forward's floating-point outputs, and the "
     "gradients of the floating-point inputs and of the trained parameters come after the outputs. Define "
@@ -112,14 +113,14 @@ def problem(info: ProblemInfo) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def cases(info: ProblemInfo) -> str:
+def cases(info: ProblemInfo, has_gpu: bool = True) -> str:
     """The table of cases. Held-out cases are not shown."""
     shown = [case for case in info.cases if not case.case.held_out]
     rows = [
         [
             case.case.name,
             "yes" if case.case.timed else "no, checked only",
-            "; ".join(map(tensor, case.inputs)),
+            "; ".join(named(case)),
             "; ".join(map(tensor, case.outputs)),
             f"{case.bound.bound_us:.3g}" if case.case.timed else "-",
             f"{case.bound.bound_by}" if case.case.timed else "-",
@@ -128,11 +129,12 @@ def cases(info: ProblemInfo) -> str:
     ]
     text = table(["case", "timed", "inputs", "outputs", "bound (µs)", "set by"], rows)
     timed = [case for case in shown if case.case.timed]
+    products = FLOAT32_PRODUCTS["no GPU" if info.precision == "ieee" and not has_gpu else info.precision]
     if timed:
         text += (
             f"\n\nThe bound is the least time for the work that the reference does or states (peaks: "
             f"{timed[0].bound.peaks}). Other sizes, strides and alignments are checked too, so mask what may be ragged."
-            f" {LAYOUTS[info.layouts]}{FLOAT32_PRODUCTS[info.precision] if multiplies_float32(info) else ''}"
+            f" {LAYOUTS[info.layouts]}{products if multiplies_float32(info) else ''}"
         )
     if called := call(info):
         text += f"\n\n{called}"
@@ -176,6 +178,13 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
 
 
+def named(case: CaseInfo) -> list[str]:
+    """The inputs of a case, each with its name where it has one of its own."""
+    names = [f"`{name}` " for name in case.input_names]
+    names = names if len(names) == len(case.inputs) else [""] * len(case.inputs)
+    return [name + tensor(one) for name, one in zip(names, case.inputs, strict=True)]
+
+
 def tensor(spec: TensorSpec | Scalar | None) -> str:
     """For example `(64, 128) float16`, with strides where the tensor is not dense and row-major."""
     if not isinstance(spec, TensorSpec):
@@ -194,7 +203,8 @@ def machine(environment: Environment) -> str:
     if environment.device is None:
         return (
             f"No GPU here: kernels are compiled for {environment.target} ({versions}), and every time below is an "
-            "estimate from bytes, FLOP and compiler resources, not a measurement."
+            "estimate from bytes, FLOP and compiler resources, not a measurement. Estimates compare configs of one "
+            "kernel; they do not compare two structures."
         )
     lines = [f"{environment.device} ({environment.target}), {versions}."]
     peaks = [

@@ -37,7 +37,8 @@ def history(trials: Sequence[Trial]) -> str:
     header = ["trial", "asked to", "of", "author", "note", "change", "outcome", "counters moved"]
     text = table(header, rows)
     if scored:
-        text += f"\n\nBest so far: trial {scored[0][1]}."
+        kind = "Lowest estimate" if outcome(by_number[scored[0][1]]).endswith("(estimate)") else "Best"
+        text += f"\n\n{kind} so far: trial {scored[0][1]}."
     if len(kept) < len(written):
         text += f" {len(written) - len(kept)} of {len(written)} trials are left out."
     tunings = [trial for trial in trials if trial.request.operator is Operator.TUNE]

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from kernelwright.model import BUDGET_LIMITS, Budget, Operator
-from kernelwright.propose import prompt_path, writes_code
+from kernelwright.model import BUDGET_LIMITS, Budget
+from kernelwright.propose import prompt_path
 from kernelwright.report.commands import KERNEL, command_on_best
 from kernelwright.report.convergence import convergence_text, kind_of
 from kernelwright.report.files import PAGE, REPORT, TRACE
@@ -27,7 +27,7 @@ def ending_text(view: RunView, outcome: Outcome, budget: Budget, no_package: str
     if view.best is not None:
         places.insert(0, f"kernel  {view.folder / KERNEL}")
     stopped = "" if outcome.reason is StopReason.WAITING else f"stopped: {outcome.detail}"
-    parts = [verdict_text(view), convergence_text(view), stopped, unasked_text(view, outcome), "\n".join(places)]
+    parts = [verdict_text(view), convergence_text(view), stopped, "\n".join(places)]
     return "\n\n".join(part for part in [*parts, next_text(view, outcome, budget, no_package)] if part)
 
 
@@ -41,17 +41,6 @@ def several_ending_text(
     more = "" if reason is StopReason.FINISHED else f"next:\n  {resume}\n      {how}"
     parts = [several_text(lines, has_device), f"stopped: {detail}", "\n".join(places), more]
     return "\n\n".join(part for part in parts if part)
-
-
-def unasked_text(view: RunView, outcome: Outcome) -> str:
-    """Why no prompt was sent, where a limit came before the first prompt; empty otherwise."""
-    asked = any(
-        trial.request.operator is not Operator.TUNE and trial.request.candidate is None for trial in view.trials
-    )
-    is_writer = writes_code(view.info.settings.proposer)
-    if asked or not view.trials or outcome.reason is StopReason.WAITING or not is_writer:
-        return ""
-    return f"{view.info.settings.proposer} was asked for nothing: {outcome.detail}; allow more"
 
 
 def next_text(view: RunView, outcome: Outcome, budget: Budget, no_package: str) -> str:

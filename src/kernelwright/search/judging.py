@@ -28,8 +28,8 @@ class Structure:
     """A source with all its trials, which differ only in config.
 
     best: the fastest of these trials. before: the trial it has to beat, None where no parent passed. effort: tunings it
-    gets before it is judged. tuned: tunings it had so far. exhausted: the proposer has no other config for it, or the
-    last one did not move its estimate.
+    gets before it is judged. tuned: tunings it had so far. children: trials that were written from it. exhausted: the
+    proposer has no other config for it, or the last one did not move its estimate.
     """
 
     operator: Operator
@@ -37,6 +37,7 @@ class Structure:
     before: Trial | None
     effort: int
     tuned: int = 0
+    children: int = 0
     judged: bool = False
     exhausted: bool = False
 
@@ -59,13 +60,16 @@ class Judging:
         self._by_number: dict[int, Structure] = {}
         self._repairs_before: dict[int, int] = {}
         self._best: list[Trial] | None = None
-        """Cached result of `best_first` where structures are tuned; None after a new trial has passed."""
+        """Cached result of `best_first` where it orders structures; None after a trial that may change it."""
 
     def tell(self, trial: Trial) -> Step | None:
         """The follow-up request that this trial leads to; None where there is none."""
         request = trial.request
         if request.operator is Operator.TUNE:
             return self._tuned(trial, self._by_number[request.parents[0]])
+        if request.parents[:1] and request.parents[0] in self._by_number:
+            self._by_number[request.parents[0]].children += 1
+            self._best = None
         if trial.score_us is None or trial.proposal.candidate is None:
             return self._failed(trial)
         before = self._best_parent(trial)
@@ -83,11 +87,16 @@ class Judging:
         return self._next_tuning(structure)
 
     def best_first(self) -> list[Trial]:
-        """Kernels that really differ, best first. Where structures are tuned, only the best trial of each structure."""
-        if self._tuning == 0:
+        """Kernels that really differ, best first. Where structures are tuned, only the best trial of each structure.
+
+        Estimates do not compare structures: those that fewer trials were written from come first then.
+        """
+        estimated = len(self._structures) > 1 and is_estimated(self._structures[0].best)
+        if self._tuning == 0 and not estimated:
             return self._kernels
         if self._best is None:
-            self._best = distinct(ranked(one.best for one in self._structures))
+            found = sorted(self._structures, key=lambda one: (estimated * one.children, rank(one.best)))
+            self._best = distinct(one.best for one in found)
         return self._best
 
     def can_tune(self, trial: Trial) -> bool:
@@ -123,7 +132,8 @@ class Judging:
         if structure.tuned < structure.effort and not structure.exhausted:
             return Step(Operator.TUNE, (structure.best.number,))
         structure.judged = True
-        self._gain(structure.operator, structure.best, structure.before)
+        # All that is known of a new structure with an estimated time is that it passed.
+        self._gain(structure.operator, structure.best, None if is_estimated(structure.best) else structure.before)
         return None
 
     def _add(self, trial: Trial, structure: Structure) -> None:
@@ -152,7 +162,10 @@ class Judging:
 
 def is_unmoved(before: Trial, after: Trial) -> bool:
     """Whether another config left the estimated time as it was: then further configs say nothing either."""
-    if before.score_us is None or after.score_us is None or after.evaluation is None:
+    if before.score_us is None or after.score_us is None or not is_estimated(after):
         return False
-    moved = abs(after.score_us - before.score_us) / before.score_us
-    return after.evaluation.timing_kind == "estimate" and moved < LEAST
+    return abs(after.score_us - before.score_us) < LEAST * before.score_us
+
+
+def is_estimated(trial: Trial) -> bool:
+    return trial.evaluation is not None and trial.evaluation.timing_kind == "estimate"

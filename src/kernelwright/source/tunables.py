@@ -148,8 +148,7 @@ def read_options(reader: Reader, launch: LaunchCall, feeds: dict[int, Feed]) -> 
                 feed.pipelined = feed.pipelined or kernel.pipelined
         elif launch.given and not any(keyword.arg is None for keyword in launch.call.keywords):
             idle = option == "num_stages" and not kernel.pipelined
-            one = (kernel.name,)
-            tunable = Tunable(key=key, default=default, choices=choices, kind=option, idle=idle, kernels=one)
+            tunable = Tunable(key=key, default=default, choices=choices, kind=option, idle=idle, kernels=(kernel.name,))
             absent.append(Place(tunable, launch.call, option))
     return absent
 
