@@ -1,76 +1,62 @@
 """Replacements for Inductor's helper functions, and for two of libdevice's, by their names in generated code.
 
 A helper that is missing here ends a conversion with its name; other functions of libdevice stay calls. Only `product`
-uses a reduction by a function, which Triton's interpreter computes element by element.
+uses a reduction by a function, which Triton's interpreter computes element by element. `strict`, which torch passes
+from 2.14 on, is never true: it would keep the sign of zeros among maxima.
 """
 
 from __future__ import annotations
 
-FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "triton_helpers.maximum": (
-        "def larger(a, b):\n    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)",
-        (),
-    ),
-    "triton_helpers.minimum": (
-        "def smaller(a, b):\n    return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)",
-        (),
-    ),
+Functions = dict[str, tuple[str, tuple[str, ...]]]
+
+
+def _extremes(kind: str, larger: str, largest: str, than: str) -> Functions:
+    """The functions for maxima or minima. larger, largest: the names of the replacements. than: the comparison."""
+    with_index = (
+        f"def {largest}_with_index(x, index, dim: tl.constexpr):\n"
+        f"    found = {largest}(x, dim)\n"
+        "    top = tl.expand_dims(found, dim)\n"
+        "    is_top = (x == top) | ((x != x) & (top != top))\n"
+        "    return found, tl.min(tl.where(is_top, index, 2147483647), dim)",
+        (f"triton_helpers.{kind}2",),
+    )
+    return {
+        f"triton_helpers.{kind}imum": (
+            f"def {larger}(a, b):\n    return tl.{kind}imum(a, b, propagate_nan=tl.PropagateNan.ALL)",
+            (),
+        ),
+        f"triton_helpers.{kind}2": (
+            f"def {largest}(x, dim: tl.constexpr):\n"
+            f"    found = tl.{kind}(x, dim)\n"
+            "    if x.dtype.is_floating():\n"
+            '        found = tl.where(tl.max((x != x).to(tl.int32), dim) > 0, float("nan"), found)\n'
+            "    return found",
+            (),
+        ),
+        f"triton_helpers.{kind}imum_with_index": (
+            f"def {larger}_with_index(a, a_index, b, b_index):\n"
+            f"    # NaN counts as {largest}; of equal values the first is taken.\n"
+            f"    first = (a {than} b) | ((a != a) & (b == b))\n"
+            "    equal = (a == b) | ((a != a) & (b != b))\n"
+            "    first = first | (equal & (a_index < b_index))\n"
+            "    return tl.where(first, a, b), tl.where(first, a_index, b_index)",
+            (),
+        ),
+        f"triton_helpers.{kind}_with_index": with_index,
+        f"triton_helpers.{kind}_with_first_index": with_index,  # from torch 2.15 on
+    }
+
+
+FUNCTIONS: Functions = {
+    **_extremes("max", "larger", "largest", ">"),
+    **_extremes("min", "smaller", "smallest", "<"),
+    "triton_helpers.fmax2": ("def largest_number(x, dim: tl.constexpr):\n    return tl.max(x, dim)", ()),
     "triton_helpers.promote_to_tensor": ("def as_tensor(x):\n    return x + tl.zeros((1,), tl.int1)", ()),
     "triton_helpers.any": ("def any_of(x, dim: tl.constexpr):\n    return tl.max((x != 0).to(tl.int32), dim) > 0", ()),
     "triton_helpers.prod": (
         "def multiply(a, b):\n    return a * b\n\n\n"
         "@triton.jit\ndef product(x, dim: tl.constexpr):\n    return tl.reduce(x, dim, multiply)",
         (),
-    ),
-    "triton_helpers.max2": (
-        "def largest(x, dim: tl.constexpr):\n"
-        "    found = tl.max(x, dim)\n"
-        "    if x.dtype.is_floating():\n"
-        '        found = tl.where(tl.max((x != x).to(tl.int32), dim) > 0, float("nan"), found)\n'
-        "    return found",
-        (),
-    ),
-    "triton_helpers.min2": (
-        "def smallest(x, dim: tl.constexpr):\n"
-        "    found = tl.min(x, dim)\n"
-        "    if x.dtype.is_floating():\n"
-        '        found = tl.where(tl.max((x != x).to(tl.int32), dim) > 0, float("nan"), found)\n'
-        "    return found",
-        (),
-    ),
-    "triton_helpers.maximum_with_index": (
-        "def larger_with_index(a, a_index, b, b_index):\n"
-        "    # NaN counts as largest; of equal values the first is taken.\n"
-        "    first = (a > b) | ((a != a) & (b == b))\n"
-        "    equal = (a == b) | ((a != a) & (b != b))\n"
-        "    first = first | (equal & (a_index < b_index))\n"
-        "    return tl.where(first, a, b), tl.where(first, a_index, b_index)",
-        (),
-    ),
-    "triton_helpers.minimum_with_index": (
-        "def smaller_with_index(a, a_index, b, b_index):\n"
-        "    # NaN counts as smallest; of equal values the first is taken.\n"
-        "    first = (a < b) | ((a != a) & (b == b))\n"
-        "    equal = (a == b) | ((a != a) & (b != b))\n"
-        "    first = first | (equal & (a_index < b_index))\n"
-        "    return tl.where(first, a, b), tl.where(first, a_index, b_index)",
-        (),
-    ),
-    "triton_helpers.max_with_index": (
-        "def largest_with_index(x, index, dim: tl.constexpr):\n"
-        "    found = largest(x, dim)\n"
-        "    top = tl.expand_dims(found, dim)\n"
-        "    is_top = (x == top) | ((x != x) & (top != top))\n"
-        "    return found, tl.min(tl.where(is_top, index, 2147483647), dim)",
-        ("triton_helpers.max2",),
-    ),
-    "triton_helpers.min_with_index": (
-        "def smallest_with_index(x, index, dim: tl.constexpr):\n"
-        "    found = smallest(x, dim)\n"
-        "    top = tl.expand_dims(found, dim)\n"
-        "    is_top = (x == top) | ((x != x) & (top != top))\n"
-        "    return found, tl.min(tl.where(is_top, index, 2147483647), dim)",
-        ("triton_helpers.min2",),
     ),
     "triton_helpers.select_one": (
         "def selected(x, mask, dim: tl.constexpr, keep_dims: tl.constexpr = False):\n"
@@ -90,7 +76,7 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
         (),
     ),
     "triton_helpers.online_softmax_combine": (
-        "def add_to_softmax(top, total, x, fast: tl.constexpr):\n"
+        "def add_to_softmax(top, total, x, fast: tl.constexpr, strict: tl.constexpr = False):\n"
         "    # total: of exp(values - top) so far.\n"
         "    new_top = larger(top, x)\n"
         '    empty = new_top == float("-inf")\n'
@@ -100,7 +86,7 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("triton_helpers.maximum",),
     ),
     "triton_helpers.online_softmax_combine_with_sum": (
-        "def merge_softmax(top, total, other_top, other_total, fast: tl.constexpr):\n"
+        "def merge_softmax(top, total, other_top, other_total, fast: tl.constexpr, strict: tl.constexpr = False):\n"
         "    new_top = larger(top, other_top)\n"
         '    empty = new_top == float("-inf")\n'
         "    kept = tl.where(empty, 1.0, tl.exp(top - new_top))\n"
@@ -109,12 +95,19 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("triton_helpers.maximum",),
     ),
     "triton_helpers.online_softmax_reduce": (
-        "def softmax_of_parts(top, total, dim: tl.constexpr, fast: tl.constexpr):\n"
+        "def softmax_of_parts(top, total, dim: tl.constexpr, fast: tl.constexpr, strict: tl.constexpr = False):\n"
         "    new_top = largest(top, dim)\n"
         "    wide = tl.expand_dims(new_top, dim)\n"
         '    shift = tl.where(wide == float("-inf"), 0.0, top - wide)\n'
         "    return new_top, tl.sum(total * tl.exp(shift), dim)",
         ("triton_helpers.max2",),
+    ),
+    "triton_helpers.online_softmax_reduce_scalar_combine": (
+        "def add_block_to_softmax(top, total, x, mask, dim: tl.constexpr, fast: tl.constexpr, strict: tl.constexpr):\n"
+        '    x = tl.where(mask, x, float("-inf")).to(top.dtype)\n'
+        "    block_top, block_total = softmax_of_parts(x, tl.where(mask, 1.0, 0.0), dim, fast)\n"
+        "    return merge_softmax(top, total, block_top, block_total, fast)",
+        ("triton_helpers.online_softmax_reduce", "triton_helpers.online_softmax_combine_with_sum"),
     ),
     "triton_helpers.welford_reduce": (
         "def add_to_moments(x, mean, m2, count, first):\n"
