@@ -17,7 +17,7 @@ import pytest
 
 from fakes import STARTER, evaluation_of, run_info
 from kernelwright.errors import KernelwrightError, RunFolderError
-from kernelwright.journal import Event, EventKind, Journal
+from kernelwright.journal import Event, EventKind, Journal, fold
 from kernelwright.model import Budget, Candidate, Evaluation, Operator, Proposal, Request, Status
 
 
@@ -68,7 +68,7 @@ def test_every_request_is_open_or_proposed_and_every_trial_is_finished(tmp_path:
         events = fill(journal, seed)
         asked = {e.number for e in events if e.kind is EventKind.ASKED}
         proposed = {e.number for e in events if e.kind is EventKind.PROPOSED}
-        assert {request.number for request in journal.open_requests()} == asked - proposed
+        assert {request.number for request in fold(journal.events()).open_requests()} == asked - proposed
         numbers = [trial.number for trial in journal.trials()]
         assert numbers == sorted(set(numbers))
         for trial in journal.trials():

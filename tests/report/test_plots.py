@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from kernelwright.model import Operator
-from kernelwright.report.lineage import lineage
 from kernelwright.report.plots import draw_plots, write_plots
 from kernelwright.report.plots.convergence import search_of
 from kernelwright.report.plots.drawing import COLOURS, inline_svg, standalone_svg
@@ -41,9 +40,9 @@ def contrast(one: str, other: str) -> float:
 
 def test_the_lineage_goes_from_the_root_to_the_trial_by_first_parents() -> None:
     view = measured()
-    assert lineage(view, view.trials[4]) == [0, 1, 4]
-    assert lineage(view, view.trials[3]) == [0, 2, 3]
-    assert lineage(view, None) == []
+    assert view.lineage(view.trials[4]) == [0, 1, 4]
+    assert view.lineage(view.trials[3]) == [0, 2, 3]
+    assert view.lineage(None) == []
 
 
 def test_every_trial_is_in_exactly_one_group_of_the_convergence_picture() -> None:

@@ -10,7 +10,6 @@ import pytest
 from kernelwright.errors import ConfigError
 from kernelwright.model import Operator, Request, Status, Timing
 from kernelwright.report.convergence import convergence_text
-from kernelwright.report.lineage import lineage
 from kernelwright.report.verdict import verdict_sentence, verdict_text
 from kernelwright.report.view import share_of_bound, source_of
 from samples import BLOCK, case_info, failed, passed, problem_info, run_view, short_run, trial
@@ -109,4 +108,4 @@ def test_only_a_starter_that_passed_is_called_so_and_a_seed_that_failed_is_no_pa
         assert view.seed_name == name
         assert f"as fast as the {name}" in verdict_text(view)
         assert f"as fast as the {name}" in convergence_text(view)
-    assert lineage(run_view((broken, mended, better)), better) == [1, 2]
+    assert run_view((broken, mended, better)).lineage(better) == [1, 2]

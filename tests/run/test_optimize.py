@@ -16,7 +16,7 @@ import pytest
 
 from fakes import ENVIRONMENT, STARTER, FakeProposer, FakeWorker, block_of, evaluation_of, step
 from kernelwright.errors import ProviderError, RunFolderError, WorkerError
-from kernelwright.journal import Event, EventKind, Journal
+from kernelwright.journal import Event, EventKind, Journal, fold
 from kernelwright.model import (
     Budget,
     Candidate,
@@ -447,7 +447,7 @@ def test_a_provider_that_gives_up_stops_the_run_which_can_be_resumed(create: Cre
     with pytest.raises(ProviderError, match="401"):
         run(journal, FakeProposer(down))
     assert journal.sessions()[0].reason == "error: the provider said 401"
-    assert [request.number for request in journal.open_requests()] == [2]
+    assert [request.number for request in fold(journal.events()).open_requests()] == [2]
     proposer = FakeProposer()
     assert run(journal, proposer, budget=Budget(trials=4)).reason is StopReason.TRIALS
     assert proposer.calls == [2, 3]

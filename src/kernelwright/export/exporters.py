@@ -12,9 +12,9 @@ from kernelwright.export.hf_kernels import hf_kernels_files
 from kernelwright.export.kernelbench import kernelbench_files
 from kernelwright.export.op import op_files
 from kernelwright.export.pinned_config import pinned_config_files
-from kernelwright.export.run_trace import run_trace_files
 from kernelwright.export.subject import Subject
 from kernelwright.export.trials_csv import trials_csv_files
+from kernelwright.report.trace import trace_files
 
 
 class Exporter(NamedTuple):
@@ -24,6 +24,12 @@ class Exporter(NamedTuple):
     summary: str
     files: Callable[[Subject], dict[str, str]]
     of_run: bool = False
+
+
+def run_trace_files(subject: Subject) -> dict[str, str]:
+    """The run's trace folder, for any place."""
+    assert subject.run is not None
+    return {f"trace/{path}": text for path, text in trace_files(subject.run).items()}
 
 
 EXPORTERS = {

@@ -244,10 +244,6 @@ class Journal:
         received the result yet."""
         return fold(self.history()).finished()
 
-    def open_requests(self) -> list[Request]:
-        """Requests that wait for a proposal, by number."""
-        return fold(self.events()).open_requests()
-
     def confirmations(self) -> dict[int, Evaluation]:
         """Confirming evaluations by trial number, in the order in which they were made."""
         return fold(self.events()).confirmations

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from kernelwright.diagnosis.format import SHOWN, value_text
 from kernelwright.model import Trial
-from kernelwright.report.lineage import lineage
 from kernelwright.report.profiled import Profiled, profiled, profiled_text
 from kernelwright.report.view import RunView
 from kernelwright.text.grid import Grid, Section
@@ -49,7 +48,7 @@ def _ends(view: RunView) -> list[tuple[Trial, Profiled]]:
     other.
     """
     trials = {trial.number: trial for trial in view.trials}
-    line = [trials[number] for number in lineage(view, view.best or view.leader)]
+    line = [trials[number] for number in view.lineage(view.best or view.leader)]
     found = [(trial, one) for trial in line for one in _diagnosed(view, trial)]
     if not found:
         return []

@@ -31,7 +31,8 @@ import msgspec
 from kernelwright.codec import encode, plain
 from kernelwright.model import Operator, Trial
 from kernelwright.report.kernel import kernel_text
-from kernelwright.report.trace_profile import bottleneck_text, profile_files
+from kernelwright.report.profile_table import profile_texts
+from kernelwright.report.trace_profile import profile_files
 from kernelwright.report.trials import outcome
 from kernelwright.report.view import RunView
 from kernelwright.search.convergence import Round, convergence
@@ -109,8 +110,8 @@ def _best_files(view: RunView, row: Round, best: Trial) -> dict[str, str]:
     if parent is not None and parent.evaluation is not None and parent.evaluation.kernels:
         files["input_resources.json"] = _json([plain(kernel) for kernel in parent.evaluation.kernels])
     files |= {name: _json(content) for name, content in profile_files("input", parent, view).items()}
-    if text := bottleneck_text(parent, view):
-        files["bottleneck.txt"] = text
+    if parent is not None and (text := profile_texts(view, parent)):
+        files["bottleneck.txt"] = f"{text}\n"
     return files
 
 

@@ -1,4 +1,4 @@
-"""The profile files of a round's trace: the counters of a kernel, and the diagnosis.
+"""The profile files of a round's trace: the counters of a kernel.
 
 `*_ncu_metrics.json` holds what Nsight Compute read and nothing else, under its own names; what other tools said is in
 `*_profile.json`, each figure with its tool.
@@ -10,7 +10,6 @@ from typing import Any
 
 from kernelwright.codec import plain
 from kernelwright.model import Profile, Trial
-from kernelwright.report.profiled import profiled, profiled_text
 from kernelwright.report.view import RunView
 
 NCU = "ncu"
@@ -41,17 +40,3 @@ def ncu_metrics(profile: Profile) -> list[dict[str, Any]]:
         }
         for launch in profile.launches
     ]
-
-
-def bottleneck_text(trial: Trial | None, view: RunView) -> str:
-    """What the rules said of a trial's profiles, as `profile` prints it; "" where there are none."""
-    profiles = view.profiles.get(trial.number, ()) if trial is not None else ()
-    cases = {info.case.name: info for info in view.info.problem.cases}
-    evaluation = trial.evaluation if trial is not None else None
-    timings = {result.case: result.timing for result in evaluation.results} if evaluation is not None else {}
-    texts = [
-        profiled_text(profiled(f"trial {trial.number}", cases[p.case], timings.get(p.case), p, view.info.environment))
-        for p in profiles
-        if trial is not None and p.case in cases
-    ]
-    return "\n\n".join(texts) + "\n" if texts else ""

@@ -12,7 +12,6 @@ from kernelwright.model import Request, Trial
 from kernelwright.report.chosen import DETAILS_BYTES, Allowance, wanted
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.evaluation import evaluation_text
-from kernelwright.report.lineage import lineage
 from kernelwright.report.profile_table import profile_texts
 from kernelwright.report.trials import outcome, readable_source, usage_text, why
 from kernelwright.report.view import RunView
@@ -217,7 +216,7 @@ def _under_way(request: Request, children: tuple[Node, ...]) -> Node:
 def _roles(view: RunView) -> dict[int, str]:
     """Role of each trial by number; a starter that is also the best counts as the starter."""
     leader = view.best or view.leader
-    roles = dict.fromkeys(lineage(view, leader), "parent")
+    roles = dict.fromkeys(view.lineage(leader), "parent")
     if leader is not None:
         roles[leader.number] = "best" if view.best is not None else "leader"
     if view.seed is not None:

@@ -140,6 +140,16 @@ class RunView:
         numbers = standing.refused if standing is not None else ()
         return tuple(trial for number in numbers if (trial := self._trial(number)) is not None)
 
+    def lineage(self, trial: Trial | None) -> list[int]:
+        """Numbers of the trials from the root down to `trial`, by first parents (`Request.parents`), without a seed
+        that failed; empty where there is none."""
+        found: dict[int, None] = {}
+        while trial is not None and trial.number not in found and not trial.is_failed_seed:
+            found[trial.number] = None
+            parents = trial.request.parents
+            trial = self.by_number.get(parents[0]) if parents else None
+        return [*found][::-1]
+
     def figure(self, trial: Trial) -> Evaluation | None:
         """The evaluation whose numbers may be reported: the confirmation's for the best trial."""
         return self.confirmed.get(trial.number, trial.evaluation) if trial is self.best else trial.evaluation

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.framework import against_framework
-from kernelwright.report.lineage import lineage
 from kernelwright.report.plots import drawing
 from kernelwright.report.view import RunView
 from kernelwright.stats import geometric_mean
@@ -48,7 +47,7 @@ def search_of(view: RunView) -> Search:
     """The search's own scores; what was confirmed differs a little and is in the report."""
     scores = {trial.number: trial.score_us for trial in view.trials if trial.score_us is not None}
     leader, seed = view.best or view.leader, view.seed
-    line = lineage(view, leader)
+    line = view.lineage(leader)
     starter = [seed.number] if seed is not None else []
     best = [leader.number] if leader is not None and leader is not seed else []
     parents = [number for number in line if number not in (*starter, *best)]

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from kernelwright.model import Bound, Trial
 from kernelwright.report.convergence import kind_of
-from kernelwright.report.lineage import lineage
 from kernelwright.report.plots import drawing
 from kernelwright.report.view import RunView
 from kernelwright.roofline import Point, points, ridge_flop_per_byte, roof_flop_per_s
@@ -50,7 +49,7 @@ def groups_of(view: RunView) -> dict[str, tuple[Point, ...]]:
     """Points of starter, parents and best, in that order; those that were not timed are not there."""
     leader, seed = view.best or view.leader, view.seed
     by_number = {trial.number: trial for trial in view.trials}
-    between = [by_number[number] for number in lineage(view, leader) if by_number[number] not in (seed, leader)]
+    between = [by_number[number] for number in view.lineage(leader) if by_number[number] not in (seed, leader)]
     found = {
         "starter": _points([seed], view),
         "parents": _points(between, view),
