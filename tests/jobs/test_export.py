@@ -53,26 +53,19 @@ def test_a_wrong_candidate_is_a_reason_and_leaves_no_folder() -> None:
     assert not Path("exports").exists()
 
 
-def test_a_problem_with_modules_of_its_own_is_refused_rather_than_exported_without_them() -> None:
+def test_what_a_problem_needs_beside_its_file_is_in_the_package() -> None:
     Path("own/sources").mkdir(parents=True)
     Path("own/problem.py").write_text(PROBLEM)
     Path("own/sources/nets.py").write_text("WIDTH = 64\n")
+    Path("own/module.pt").write_bytes(b"\x80\x00")
     source = ExportSource("mine.py", problem="own")
-    with pytest.raises(RequestError, match=r"double needs sources/nets\.py beside its file, and an export holds only"):
-        export(source, start_worker=starting(FakeWorker(problem=DOUBLE)), notify=pytest.fail)
-    assert not Path("exports").exists()
-
-
-def test_of_a_live_module_with_values_that_an_export_lacks_it_says_how_to_do_without() -> None:
-    Path("live").mkdir()
-    Path("live/problem.py").write_text(PROBLEM)
-    Path("live/example.pt").write_bytes(b"")
-    source = ExportSource("mine.py", problem="live")
-    with pytest.raises(RequestError) as refused:
-        export(source, start_worker=starting(FakeWorker(problem=DOUBLE)), notify=pytest.fail)
-    assert str(refused.value.hint).startswith(
-        "give Problem.from_module inputs made by torch.ones: their values are not"
-    )
+    cases = tuple(msgspec.structs.replace(one, input_names=("x",)) for one in DOUBLE.cases)
+    worker = FakeWorker(problem=msgspec.structs.replace(DOUBLE, cases=cases))
+    found = export(source, start_worker=starting(worker), notify=lambda said: None, format="hf-kernels")
+    assert found.folder is not None
+    home = found.folder / "build" / "torch-cuda"
+    assert (home / "sources" / "nets.py").read_text() == "WIDTH = 64\n"
+    assert (home / "module.pt").read_bytes() == b"\x80\x00"
 
 
 def test_a_candidate_that_could_not_be_judged_is_the_machine_s_fault() -> None:

@@ -23,7 +23,35 @@ def test_sizes_and_numbers_that_are_left_alone_are_listed_with_their_reasons() -
     assert "held out)" in text
     assert "  axis: sum would get dim = 0 instead of 1" in text
     assert "  stride, padding: it stays" in text
-    assert derived_document(problem) == {"cases": {"derived_odd": {"rows": 7}}, "left_alone": LEFT}
+    document = derived_document(problem)
+    assert document == {"cases": {"derived_odd": {"rows": 7}}, "left_alone": LEFT, "tied": {}}
+
+
+SIZED = """
+def get_inputs(rows=4, width=8, keys=4, alone=3):
+    return [
+        drawn("q", rows, width),
+        drawn("k", keys, width),
+        drawn("mask", keys, keys),
+        drawn("other", alone),
+    ]
+
+
+def get_init_inputs(alone=3, heads=2):
+    return [alone, heads]
+"""
+
+
+def test_sizes_that_share_a_number_are_named() -> None:
+    names = ("q", "k", "mask", "other")
+    cases = (msgspec.structs.replace(PROBLEM.cases[0], input_names=names),)
+    problem = msgspec.structs.replace(PROBLEM, cases=cases, source=SIZED)
+    assert derived_document(problem)["tied"] == {
+        "width": ["q", "k"],
+        "keys": ["k", "mask", "mask"],
+        "alone": ["other", "Model"],
+    }
+    assert "tied, one number for several sizes:\n  width: q, k\n  keys: k, mask, mask\n" in derived_text(problem)
 
 
 def test_without_derived_cases_the_reason_is_said_and_nothing_where_none_was_wanted() -> None:

@@ -1,11 +1,12 @@
-"""The table of exporters. A new exporter is a file with a function from a `Subject` to texts by path, and a line here.
+"""The table of exporters. A new exporter is a file with a function from a `Subject` to contents by path, and a line
+here.
 
-An exporter returns texts and writes no files, so that its output can be tested and compared.
+An exporter returns contents and writes no files, so that its output can be tested and compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from kernelwright.export.hf_kernels import hf_kernels_files
@@ -18,11 +19,11 @@ from kernelwright.report.trace import trace_files
 
 
 class Exporter(NamedTuple):
-    """One exporter. files: returns texts by path in the output folder. of_run: whether it needs a run, not only a
+    """One exporter. files: returns contents by path in the output folder. of_run: whether it needs a run, not only a
     kernel."""
 
     summary: str
-    files: Callable[[Subject], dict[str, str]]
+    files: Callable[[Subject], Mapping[str, str | bytes]]
     of_run: bool = False
 
 

@@ -22,7 +22,7 @@ VERSION = 0
 """On the hub, version 0 means "not recommended for production"; the publisher may raise it."""
 
 
-def hf_kernels_files(subject: Subject) -> dict[str, str]:
+def hf_kernels_files(subject: Subject) -> dict[str, str | bytes]:
     package = subject.package
     identity = f"_{package}_cuda_{sha(subject.source + subject.problem_text)[:7]}"
     named = replace(subject, package=identity)
@@ -30,13 +30,14 @@ def hf_kernels_files(subject: Subject) -> dict[str, str]:
     flat = {path.removeprefix(inside): text for path, text in op_files(named).items() if path.startswith(inside)}
     flat[f"{package}/__init__.py"] = older_loader(identity)
     flat["metadata.json"] = json_text(metadata(package, identity, flat))
-    files = {f"{VARIANT}/{path}": text for path, text in flat.items()}
+    files: dict[str, str | bytes] = {f"{VARIANT}/{path}": text for path, text in flat.items()}
     return {**files, "README.md": card(subject)}
 
 
-def metadata(package: str, identity: str, files: dict[str, str]) -> dict[str, object]:
+def metadata(package: str, identity: str, files: dict[str, str | bytes]) -> dict[str, object]:
     digests = {
-        path: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for path, text in sorted(files.items())
+        path: base64.b64encode(hashlib.sha256(text.encode() if isinstance(text, str) else text).digest()).decode()
+        for path, text in sorted(files.items())
     }
     return {
         "id": identity,

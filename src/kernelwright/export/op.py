@@ -27,14 +27,15 @@ from kernelwright.source import parse as syntax
 from kernelwright.text.escape import in_code
 
 
-def op_files(subject: Subject) -> dict[str, str]:
-    """The package's files, texts by path. Raises `RequestError` for a problem that cannot become an operator."""
+def op_files(subject: Subject) -> dict[str, str | bytes]:
+    """The package's files, contents by path. Raises `RequestError` for a problem that cannot become an operator."""
     whole, subject = subject, forward_subject(subject)
     arguments = arguments_of(subject)
     pair = pair_of(whole, arguments) if whole.problem.gradients else None
     cases = usable_cases(subject, arguments)
     package = subject.package
-    files = {
+    files: dict[str, str | bytes] = {
+        **{f"{package}/{path}": content for path, content in subject.beside.items()},
         **static_texts(package, pair is not None),
         f"{package}/__init__.py": init_text(subject, arguments),
         f"{package}/arguments.py": arguments_text(subject, arguments)

@@ -56,6 +56,11 @@ def in_graph(fallback, self, {given}):
 {dispatching_text(arguments, eval_only)}'''
 
 
+def is_live(subject: Subject) -> bool:
+    """Whether the problem was written from a live module."""
+    return "def call_of(" in subject.problem_text
+
+
 def tensors_of(arguments: Arguments) -> list[str]:
     return [name for name, kind in zip(arguments.names, arguments.kinds, strict=True) if kind == "Tensor"]
 
@@ -70,8 +75,9 @@ def key_text(arguments: Arguments) -> str:
 
 
 def eval_only_text(subject: Subject) -> str:
-    """Text of the condition "in eval()" if the module may behave differently in training, else ""."""
-    has_modes = bool(MODE_WORDS.search(subject.problem_text) or subject.evaluation.dead)
+    """Text of the condition "in eval()" if the module may behave differently in training, else "". Of a live module the
+    problem does not have the text."""
+    has_modes = bool(MODE_WORDS.search(subject.problem_text) or subject.evaluation.dead or is_live(subject))
     return "not self.training and " if has_modes else ""
 
 

@@ -5,7 +5,7 @@ The output of an exporter is a function of this record only, so that an export c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kernelwright import codec
@@ -22,7 +22,7 @@ class Subject:
     evaluation: the candidate's last evaluation, on `environment`. package: the package's name. dtype: of the full-size
     cases; None: their stated dtype. results: a bench report and the name of the kernel's row in it. measures: whether
     the package times itself directly after the export. run: the run that found it, None for a candidate's file; trial:
-    its number in the run."""
+    its number in the run. beside: the other files that the problem's file needs, by their paths beside it."""
 
     problem: ProblemInfo
     problem_text: str
@@ -36,6 +36,7 @@ class Subject:
     measures: bool = False
     run: RunView | None = None
     trial: int | None = None
+    beside: dict[str, bytes] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -83,9 +83,9 @@ def export(
     require_empty(folder)
     measures = format == PACKAGE and (subject.environment.device is not None if measure is None else measure)
     files = exporter.files(replace(subject, measures=measures))
-    for path, text in files.items():
+    for path, content in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
+        (folder / path).write_bytes(content.encode() if isinstance(content, str) else content)
     exported = Exported(
         format=format, folder=folder, files=tuple(sorted(files)), package=subject.package,
         library=library_text(subject.evaluation),

@@ -22,7 +22,6 @@ from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.journal import Journal
 from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, LibraryMode, ProblemInfo, Status
 from kernelwright.problems import ProblemPath, find_problem, problem_in_run, read_problem_text
-from kernelwright.problems.paths import EXAMPLE_FILE
 from kernelwright.report.view import RunView, read_run
 
 
@@ -152,15 +151,6 @@ def assemble(
     environment: Environment,
 ) -> Subject:
     """text: of the problem's file. evaluation: how the candidate was judged, on `environment`."""
-    if problem.beside:
-        beside = problem.beside[0].relative_to(problem.file.parent)
-        raise RequestError(
-            f"{info.name} needs {beside} beside its file, and an export holds only the file",
-            "give Problem.from_module inputs made by torch.ones: their values are not stored; compute buffers in the "
-            "constructor"
-            if beside.name == EXAMPLE_FILE
-            else "put what it reads and imports into problem.py",
-        )
     if evaluation.status is Status.NOT_VERIFIED:
         raise MachineError(f"{source.what} could not be verified here: {evaluation.reason}", "export it on the GPU")
     if evaluation.status is not Status.PASSED:
@@ -174,6 +164,7 @@ def assemble(
         environment=environment,
         package=source.name or f"fast_{identifier(info.name)}",
         results=read_results(source.results) if source.results is not None else None,
+        beside={one.relative_to(problem.file.parent).as_posix(): one.read_bytes() for one in problem.beside},
     )
 
 

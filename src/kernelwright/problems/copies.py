@@ -1,7 +1,7 @@
 """Copies a problem's files into a run folder, so that the run can be moved and keeps the same problem.
 
-Only files that a run needs are copied (`problem.py` or `NAME.py`, its sidecar with cases, the starter, `sources/`,
-`example.pt`), no other files of the folder, and not `best.py`. A run folder has one problem, in `problem/`.
+Only files that a run needs are copied (`problem.py` or `NAME.py`, its sidecar with cases, the starter, and
+`ProblemPath.beside`), no other files of the folder, and not `best.py`. A run folder has one problem, in `problem/`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Finds the files of the problem that a user named.
 
 A problem is a file `NAME.py` (with its cases in it, or in the sidecar `NAME.cases.json`), or a folder `NAME/` with
-`problem.py` and optionally `starter.py`, `best.py`, `sources/` and `example.pt`. A folder with a `problem.py` takes
-precedence over a name in a gallery. Only the places that the error lists are tried.
+`problem.py` and optionally `starter.py`, `best.py`, `sources/`, `example.pt` and `module.pt`. A folder with a
+`problem.py` takes precedence over a name in a gallery. Only the places that the error lists are tried.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ SOURCES_FOLDER = "sources"
 """Folder of modules that problem.py imports."""
 EXAMPLE_FILE = "example.pt"
 """File of tensor values that problem.py reads."""
+MODULE_FILE = "module.pt"
+"""File of the live module that problem.py reads."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class ProblemPath:
     """The best known kernel, for comparison; a search neither starts from it nor shows it to a model."""
     sidecar: Path | None = None
     beside: tuple[Path, ...] = ()
-    """Other files that problem.py needs: those of `sources/`, and `example.pt`."""
+    """Other files that problem.py needs: those of `sources/`, `example.pt` and `module.pt`."""
 
     @property
     def is_folder(self) -> bool:
@@ -71,8 +73,7 @@ def problem_at(file: Path) -> ProblemPath:
 
 def _beside(folder: Path) -> tuple[Path, ...]:
     sources = sorted((folder / SOURCES_FOLDER).glob("**/*.py"))
-    example = folder / EXAMPLE_FILE
-    return (*sources, *([example] if example.is_file() else []))
+    return (*sources, *(one for one in (folder / EXAMPLE_FILE, folder / MODULE_FILE) if one.is_file()))
 
 
 def find_problem(argument: str) -> ProblemPath:

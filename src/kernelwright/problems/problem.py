@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.problems.gallery import WRITTEN
-from kernelwright.problems.live import write_function, write_module
+from kernelwright.problems.live import write_live
 from kernelwright.problems.paths import ProblemPath, find_problem
 
 
@@ -31,35 +31,42 @@ class Problem(os.PathLike[str]):
     def from_module(
         cls,
         module: Any,
-        example_inputs: Any,
+        example_inputs: Any = (),
+        named_inputs: Mapping[str, Any] | None = None,
         *,
         arguments: Mapping[str, Any] | None = None,
         name: str | None = None,
         folder: str | os.PathLike[str] = WRITTEN,
+        gradients: bool = False,
     ) -> Problem:
         """Write a `torch.nn.Module` as the problem `folder`/`name`; see docs/problems.md for what is stored.
 
-        example_inputs: arguments of forward: one tensor, a list in order, or a dict by argument name. arguments:
-        constructor arguments by name that the module does not store as attributes. name: default: the class's name.
-        Raises `ProblemError`, before anything is written, if something cannot be stored.
+        example_inputs: arguments of forward: one tensor, a list in order, or a dict by argument name. named_inputs:
+        further ones by name. arguments: constructor arguments by name, for cases of other sizes, where the module does
+        not store them as attributes. name: default: the class's name. gradients: whether the backward is part of the
+        problem. Raises `ProblemError`, before anything is written, if something cannot be stored, or if the written
+        problem gives another result than the module.
         """
-        return cls(write_module(module, example_inputs, arguments or {}, name, Path(folder)))
+        files = write_live(module, example_inputs, named_inputs or {}, arguments or {}, name, Path(folder), gradients)
+        return cls(files)
 
     @classmethod
     def from_function(
         cls,
         function: Callable[..., Any],
-        example_inputs: Any,
+        example_inputs: Any = (),
+        named_inputs: Mapping[str, Any] | None = None,
         *,
         name: str | None = None,
         folder: str | os.PathLike[str] = WRITTEN,
+        gradients: bool = False,
     ) -> Problem:
         """Write a function of tensors as the problem `folder`/`name`; see docs/problems.md for what is stored.
 
-        example_inputs: as for `from_module`. name: default: the function's name. Raises `ProblemError`, before anything
-        is written, if something cannot be stored.
+        The arguments are those of `from_module`. name: default: the function's name. Raises `ProblemError`, before
+        anything is written, if something cannot be stored, or if the written problem gives another result.
         """
-        return cls(write_function(function, example_inputs, name, Path(folder)))
+        return cls(write_live(function, example_inputs, named_inputs or {}, None, name, Path(folder), gradients))
 
     @property
     def name(self) -> str:

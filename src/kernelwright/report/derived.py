@@ -1,7 +1,8 @@
-"""Derived cases as text: their sizes, and which numbers of the file stay as they are and why."""
+"""Derived cases as text: their sizes, which numbers of the file stay as they are and why, and which sizes are tied."""
 
 from __future__ import annotations
 
+import ast
 import math
 from typing import Any
 
@@ -23,13 +24,34 @@ def derived_text(problem: ProblemInfo) -> str:
     if numbers_of:
         lines.append("left as they are:")
         lines += [f"  {', '.join(names)}: {reason}" for reason, names in numbers_of.items()]
+    if tied := tied_sizes(problem):
+        lines.append("tied, one number for several sizes:")
+        lines += [f"  {name}: {', '.join(places)}" for name, places in tied.items()]
     return "\n".join([*lines, ""]) if lines else ""
 
 
 def derived_document(problem: ProblemInfo) -> dict[str, Any]:
     """The same for programs."""
     cases = {info.case.name: info.case.params for info in problem.cases if info.case.derived}
-    return {"cases": cases, "left_alone": problem.left_alone}
+    return {"cases": cases, "left_alone": problem.left_alone, "tied": tied_sizes(problem)}
+
+
+def tied_sizes(problem: ProblemInfo) -> dict[str, list[str]]:
+    """The arguments of get_inputs that are used more than once in the list that it returns, or also as an argument of
+    get_init_inputs: for each, the inputs whose sizes it sets, once for each use."""
+    functions = {node.name: node for node in ast.parse(problem.source).body if isinstance(node, ast.FunctionDef)}
+    makers = [functions[name] for name in ("get_inputs", "get_init_inputs") if name in functions]
+    last = makers[0].body[-1] if len(makers) == 2 else None
+    if not (isinstance(last, ast.Return) and isinstance(last.value, ast.List)):
+        return {}
+    inputs, init = ([argument.arg for argument in maker.args.args] for maker in makers)
+    found: dict[str, list[str]] = {name: [] for name in inputs}
+    for place, item in zip(problem.cases[0].input_names, last.value.elts, strict=False):
+        for node in ast.walk(item):
+            if isinstance(node, ast.Name) and node.id in found:
+                found[node.id].append(place)
+    found = {name: places + ["Model"] * (name in init) for name, places in found.items()}
+    return {name: places for name, places in found.items() if len(places) > 1}
 
 
 def elements(info: CaseInfo) -> int:

@@ -237,6 +237,40 @@ def test_a_constant_parameter_is_redrawn_around_its_value_and_buffers_stay() -> 
     assert torch.equal(module.get_buffer("bn.running_mean"), torch.zeros(6))
 
 
+READ = """
+from pathlib import Path
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        held = torch.load(Path(__file__).with_name("held.pt"))
+        self.weight, self.steps = torch.nn.Parameter(held), torch.nn.Parameter(torch.arange(6.0))
+        self.frozen = torch.nn.Parameter(held.clone(), requires_grad=False)
+
+    def forward(self, x):
+        return x * self.weight + self.steps * self.frozen
+
+def get_inputs():
+    return [torch.randn(4, 6)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_trained_parameters_that_a_model_reads_have_another_order_for_every_seed(tmp_path: Path) -> None:
+    held = torch.randn(6)
+    torch.save(held, tmp_path / "held.pt")
+    (tmp_path / "read.py").write_text(READ)
+    problem = load_problem(str(tmp_path / "read.py"))
+    first, second = (problem.instance(problem.cases[0], seed=seed).module for seed in (1, 2))
+    assert not torch.equal(first.weight, second.weight)  # type: ignore[arg-type]
+    assert torch.equal(first.weight.sort().values, held.sort().values)  # type: ignore[operator]
+    assert torch.equal(first.steps, torch.arange(6.0))  # type: ignore[arg-type]
+    assert torch.equal(first.frozen, held)  # type: ignore[arg-type]
+
+
 def test_random_state_outside_is_left_as_it_was() -> None:
     problem = kernelbench("value_dependent")
 

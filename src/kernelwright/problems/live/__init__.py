@@ -2,10 +2,12 @@
 
     expressions   writes a value as a Python expression that constructs it
     definitions   finds the source text of functions and classes from a script or a notebook
-    constructor   finds the arguments with which a module was constructed
+    stored        writes a module with its state to a file
     inputs        example inputs as data, sizes and text
+    sizes         which sizes can vary, and which only together
     sources       finds the caller's own files that the problem imports
-    write         writes the folder: problem.py, sources/, example.pt
+    compare       the result of the written problem and that of the live object
+    write         writes the folder: problem.py, sources/, module.pt, example.pt
 
 The objects are read in the caller's process, with the caller's torch (`sys.modules["torch"]`): this package does not
 import torch. A worker checks the written problem like any other (`check`).
@@ -13,6 +15,6 @@ import torch. A worker checks the written problem like any other (`check`).
 
 from __future__ import annotations
 
-from kernelwright.problems.live.write import write_function, write_module
+from kernelwright.problems.live.write import write_live
 
-__all__ = ["write_function", "write_module"]
+__all__ = ["write_live"]

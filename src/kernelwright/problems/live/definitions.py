@@ -14,7 +14,7 @@ import linecache
 import sys
 import textwrap
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kernelwright.errors import ProblemError
@@ -23,8 +23,12 @@ Definition = ast.FunctionDef | ast.ClassDef | ast.Lambda
 
 
 def source_of(value: Callable[..., Any]) -> str:
-    """The statement that defines a function or a class, with its decorators, or a lambda's expression; raises
-    `ProblemError` if the text is not available."""
+    """The statement that defines a class, or a function without its decorators, or a lambda's expression; raises
+    `ProblemError` if the text is not available.
+
+    A decorated function is the one that the decorator returned: its definition is in the decorator, and the function
+    that it calls is in its closure.
+    """
     code = _code(value)
     if code is None and isinstance(value, type):
         with contextlib.suppress(OSError, TypeError):  # a class without methods
@@ -48,7 +52,23 @@ def source_of(value: Callable[..., Any]) -> str:
     node = found[-1]  # the innermost
     if isinstance(node, ast.Lambda):
         return ast.unparse(node)
-    return textwrap.dedent("".join(lines[_first_line(node) - 1 : node.end_lineno]))
+    first = _first_line(node) if isinstance(node, ast.ClassDef) else node.lineno
+    return textwrap.dedent("".join(lines[first - 1 : node.end_lineno]))
+
+
+def factory(name: str, value: types.FunctionType, text: str, enclosed: Mapping[str, str]) -> str:
+    """Statements that define the function `name`. text: as `source_of` gives it. enclosed: expressions of the
+    variables of enclosing functions that it uses, by name."""
+    own = value.__code__.co_name
+    if own == "<lambda>" and not enclosed:
+        return f"{name} = {text}"
+    if own == name and not enclosed:
+        return text
+    body = f"return {text}" if own == "<lambda>" else f"{ast.unparse(ast.parse(text))}\nreturn {own}"
+    given = ", ".join(f"{key}={one}" for key, one in enclosed.items())
+    return (
+        f"def make_{name}({', '.join(enclosed)}):\n{textwrap.indent(body, '    ')}\n\n\n{name} = make_{name}({given})"
+    )
 
 
 def names_used(text: str) -> list[str]:
@@ -59,9 +79,9 @@ def names_used(text: str) -> list[str]:
 
 def closure_of(value: Callable[..., Any]) -> dict[str, Any]:
     """Variables of enclosing functions that `value` uses, by name."""
-    functions = [value] if not isinstance(value, type) else list(_methods(value))
+    functions = [value] if not isinstance(value, type) else [*map(inspect.unwrap, _methods(value))]
     found: dict[str, Any] = {}
-    for function in map(inspect.unwrap, functions):
+    for function in functions:
         cells = zip(function.__code__.co_freevars, getattr(function, "__closure__", None) or (), strict=False)
         found |= {name: cell.cell_contents for name, cell in cells if name != "__class__" and _is_filled(cell)}
     return found
@@ -71,14 +91,14 @@ def globals_of(value: Callable[..., Any]) -> dict[str, Any]:
     """The globals of the module in which `value` was defined."""
     if isinstance(value, type):
         return vars(sys.modules[value.__module__])
-    return dict(inspect.unwrap(value).__globals__)
+    return dict(value.__globals__)
 
 
 def _code(value: Callable[..., Any]) -> types.CodeType | None:
     if isinstance(value, type):
         codes: Iterator[types.CodeType] = (inspect.unwrap(method).__code__ for method in _methods(value))
         return next((code for code in codes if linecache.getlines(code.co_filename)), None)
-    return getattr(inspect.unwrap(value), "__code__", None)
+    return getattr(value, "__code__", None)
 
 
 def _methods(kind: type) -> Iterator[Any]:
@@ -98,9 +118,9 @@ def _defines(node: ast.AST, value: Callable[..., Any], line: int) -> bool:
             and node.name == value.__name__
             and node.lineno <= line <= (node.end_lineno or 0)
         )
-    if value.__name__ == "<lambda>":
+    name = value.__code__.co_name
+    if name == "<lambda>":
         return isinstance(node, ast.Lambda) and node.lineno == line
-    name = inspect.unwrap(value).__name__
     return isinstance(node, ast.FunctionDef) and node.name == name and _first_line(node) == line
 
 

@@ -1,4 +1,5 @@
-"""Converts example inputs to a problem's inputs: named sizes, an expression for each input, and stored values.
+"""Converts example inputs to a problem's inputs: the tensors in them, named sizes, an expression for each, and stored
+values.
 
 Values of at most `STORED_BYTES` in total are stored, and the problem draws its inputs from them. Of larger inputs only
 shapes and dtypes are used.
@@ -12,132 +13,108 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kernelwright.errors import ProblemError
+from kernelwright.problems.live.expressions import Expressions, Leaf
 
 STORED_BYTES = 64 << 20
-"""Largest total size of stored inputs and buffers. The file is read for every draw and copied into every run."""
+"""Largest total size of stored inputs. The file is read for every draw and copied into every run."""
+
+Place = tuple[str, int]
+"""A dimension of an input."""
 
 
-class Inputs(NamedTuple):
-    """The inputs of a problem. names: of the arguments, in forward's order. sizes: parameters of get_inputs with the
-    example's values. texts: the expressions that get_inputs returns. stored: tensors for `example.pt`; empty if they
-    are too large. call: the arguments in forward's signature, such as "x, mask=mask". dtypes: torch's names of the
-    tensors' dtypes."""
+class Call(NamedTuple):
+    """A call of the live object. positional, named: its arguments. texts, named_texts: the same as expressions of the
+    tensors in them. tensors: by the names in these expressions; the problem's inputs."""
 
-    names: tuple[str, ...]
-    sizes: dict[str, int]
+    positional: tuple[Any, ...]
+    named: dict[str, Any]
     texts: tuple[str, ...]
-    stored: dict[str, Any]
-    call: str
-    dtypes: frozenset[str]
+    named_texts: dict[str, str]
+    tensors: dict[str, Any]
+
+    def flat(self) -> Call:
+        """The call of the written problem: with the tensors, in their order."""
+        return self._replace(positional=tuple(self.tensors.values()), named={})
 
 
-def bound_inputs(function: Callable[..., Any], given: object) -> tuple[dict[str, Any], str]:
-    """Inputs by argument name, and the arguments of a call as text.
-
-    given: one tensor, a sequence of positional arguments, or a mapping by name. Raises `ProblemError` if they do not
-    fit the signature.
-    """
+def read_call(function: Callable[..., Any], given: object, named: Mapping[str, Any], written: Expressions) -> Call:
+    """given: one tensor, a sequence of positional arguments, or a mapping by name. named: arguments by name beside
+    positional ones. Raises `ProblemError` if they do not fit the signature, or cannot be written."""
     torch = sys.modules["torch"]
     positional: Sequence[Any] = ()
-    named: Mapping[str, Any] = {}
     if isinstance(given, torch.Tensor):
         positional = (given,)
     elif isinstance(given, Mapping):
-        named = given
+        named = {**given, **named}
     elif isinstance(given, list | tuple):
         positional = given
     else:
         raise ProblemError(
             f"example_inputs is a {type(given).__name__}", "give a tensor, a list of inputs, or a dict by argument name"
         )
+    names = [f"input_{place}" for place in range(len(positional))]
     try:
-        bound = inspect.signature(function).bind(*positional, **named).arguments
-        kinds = {name: parameter.kind for name, parameter in inspect.signature(function).parameters.items()}
+        signature = inspect.signature(function)
+        signature.bind(*positional, **named)
+        names = _names(signature, len(positional))
     except TypeError as error:
         raise ProblemError(f"forward cannot take the example inputs: {error}", "give one for each argument") from error
     except ValueError:  # a builtin function without a signature
-        bound = {f"input_{position}": value for position, value in enumerate(positional)} | dict(named)
-        kinds = dict.fromkeys(bound, inspect.Parameter.POSITIONAL_ONLY)
-    inputs: dict[str, Any] = {}
-    call: list[str] = []
-    skipped = False
-    for name, kind in kinds.items():
-        if name not in bound:
-            skipped = True
-        elif kind is inspect.Parameter.VAR_POSITIONAL:
-            rest = {f"{name}_{position}": value for position, value in enumerate(bound[name])}
-            inputs |= rest
-            call += rest
-        elif kind is inspect.Parameter.VAR_KEYWORD:
-            inputs |= bound[name]
-            call += [f"{key}={key}" for key in bound[name]]
-        else:
-            inputs[name] = bound[name]
-            call.append(f"{name}={name}" if skipped or kind is inspect.Parameter.KEYWORD_ONLY else name)
-    return inputs, ", ".join(call)
-
-
-def read_inputs(inputs: Mapping[str, Any], call: str, sizes: Mapping[str, int], kept_bytes: int, drawn: bool) -> Inputs:
-    """Convert inputs. call: see `Inputs`. sizes: named sizes of the module; an input dimension of the same value gets
-    the same name. kept_bytes: size of the stored buffers. drawn: whether the module has parameters, which differ in
-    every draw."""
-    torch = sys.modules["torch"]
-    tensors = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
-    for name, value in inputs.items():
-        _refuse_unusual(name, value)
-    names = {size: name for name, size in reversed([*sizes.items()]) if size > 1}
+        pass
+    leaves: dict[str, Leaf] = {}
+    texts = tuple(written.text(one, name, leaves) for name, one in zip(names, positional, strict=True))
+    named_texts = {name: written.text(one, name, leaves) for name, one in named.items()}
+    tensors = {name: leaf.tensor for name, leaf in leaves.items()}
+    if not tensors:
+        raise ProblemError("no tensor is among the example inputs", "a kernel needs one")
     for name, tensor in tensors.items():
-        for dim, size in enumerate(tensor.shape):
-            if size > 1:
-                names.setdefault(int(size), _free(f"{name}_size{dim}", inputs, sizes))
-    used = {int(size) for tensor in tensors.values() for size in tensor.shape if size > 1}
-    bytes_ = kept_bytes + sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
-    stored = bytes_ <= STORED_BYTES and not any(tensor.is_meta for tensor in tensors.values())
-    values = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()} if stored else {}
+        if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized:
+            raise ProblemError(f"input {name} is no dense tensor ({tensor.layout})", "give dense tensors")
+    return Call(tuple(positional), dict(named), texts, named_texts, tensors)
+
+
+def _names(signature: inspect.Signature, count: int) -> list[str]:
+    """The names of the first `count` positional arguments; for `*rest`: rest_0, rest_1, …"""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = [one.name for one in signature.parameters.values() if one.kind in kinds][:count]
+    rest = next((one.name for one in signature.parameters.values() if one.kind is one.VAR_POSITIONAL), "")
+    return names + [f"{rest}_{place}" for place in range(count - len(names))]
+
+
+class Inputs(NamedTuple):
+    """The inputs of a problem. sizes: parameters of get_inputs with the example's values. texts: the expressions that
+    get_inputs returns. stored: tensors for `example.pt`; None if they are too large."""
+
+    sizes: dict[str, int]
+    texts: tuple[str, ...]
+    stored: dict[str, Any] | None
+
+
+def read_inputs(tensors: Mapping[str, Any], names: Mapping[Place, str], drawn: bool) -> Inputs:
+    """names: of the sizes that are parameters, by place; equal names are one parameter. drawn: whether values beside
+    the inputs differ in every draw."""
+    torch = sys.modules["torch"]
+    bytes_ = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
+    is_stored = bytes_ <= STORED_BYTES and not any(tensor.is_meta for tensor in tensors.values())
+    values = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()} if is_stored else {}
     shuffled = {name for name, tensor in values.items() if not _is_structured(tensor)}
     if not shuffled and not drawn:
         shuffled = {name for name, tensor in values.items() if not _ascends(tensor)}
-    texts = []
-    for name, value in inputs.items():
-        if not isinstance(value, torch.Tensor):
-            texts.append(
-                repr(value) if not isinstance(value, float) or value - value == 0 else f"float({str(value)!r})"
-            )
-            continue
-        shape = [names.get(int(size), str(int(size))) for size in value.shape]
-        if stored and not _is_uniform(value):
+    texts: list[str] = []
+    sizes: dict[str, int] = {}
+    for name, value in tensors.items():
+        shape = [names.get((name, dim), str(int(size))) for dim, size in enumerate(value.shape)]
+        sizes |= {one: int(size) for one, size in zip(shape, value.shape, strict=True) if not one.isdigit()}
+        if is_stored and not _is_uniform(value):
             texts.append(f"{'drawn' if name in shuffled else 'kept'}({', '.join([repr(name), *shape])})")
         else:
-            texts.append(_random(value, shape))
-    values = {name: tensor for name, tensor in values.items() if not _is_uniform(tensor)}
-    return Inputs(
-        names=tuple(inputs), sizes={name: size for size, name in names.items() if size in used}, texts=tuple(texts),
-        stored=values, call=call,
-        dtypes=frozenset(str(tensor.dtype).removeprefix("torch.") for tensor in tensors.values()),
-    )  # fmt: skip
+            texts.append(_random(torch, value, shape))
+    stored = {name: tensor for name, tensor in values.items() if not _is_uniform(tensor)}
+    return Inputs(sizes=sizes, texts=tuple(texts), stored=stored if is_stored else None)
 
 
-def _refuse_unusual(name: str, value: Any) -> None:
-    torch = sys.modules["torch"]
-    if isinstance(value, torch.Tensor):
-        if value.layout is not torch.strided or value.is_nested or value.is_quantized:
-            raise ProblemError(f"input {name} is no dense tensor ({value.layout})", "give dense tensors")
-    elif not (value is None or type(value) in (bool, int, float, str)):
-        raise ProblemError(
-            f"input {name} is a {type(value).__name__}, expected a tensor, a number, a string or None",
-            "give each tensor as a separate argument",
-        )
-
-
-def _free(name: str, *taken: Mapping[str, Any]) -> str:
-    while any(name in names for names in taken):
-        name += "_"
-    return name
-
-
-def _random(tensor: Any, shape: list[str]) -> str:
+def _random(torch: Any, tensor: Any, shape: list[str]) -> str:
     """An expression that draws random values of the tensor's dtype, without the example's values."""
-    torch = sys.modules["torch"]
     size = f"({', '.join(shape)}{',' if len(shape) == 1 else ''})"
     if tensor.dtype is torch.bool:
         return f"torch.rand({size}) < 0.5"

@@ -171,7 +171,7 @@ class LoadedProblem:
                 init_names, _, _ = bind_arguments(self.file, "Model", module.Model, init_inputs, {})
                 reference = call(self.file, "Model", module.Model, *init_inputs)
                 refuse_own_seed(self.file, "Model", given)
-                trained = call(self.file, "preparing its Model", settle, self.file, reference, device, wanted)
+                trained = call(self.file, "preparing its Model", settle, self.file, reference, device, wanted, given)
             with seeded("inputs", seed, device) as given:
                 positional, named = self._inputs(module, case)
                 refuse_own_seed(self.file, "get_inputs", given)

@@ -31,27 +31,50 @@ REDRAWN_SPREAD = 0.1
 far above any tolerance, small enough that a norm weight of one stays near one."""
 
 
-def settle(file: Path, module: nn.Module, device: str, wanted: torch.dtype | None) -> tuple[str, ...]:
+def settle(file: Path, module: nn.Module, device: str, wanted: torch.dtype | None, seed: int) -> tuple[str, ...]:
     """Prepare the Model in place: eval mode, tensor attributes as buffers, no gradients, random values for constant
-    parameters, then device and dtype, one tensor at a time. Returns the names of the trained parameters."""
+    parameters, then device and dtype, one tensor at a time. Returns the names of the trained parameters.
+
+    seed: of torch's generators before the Model was made. If they are as this seed leaves them, the Model has the same
+    parameters for every seed (it reads them), and each trained one gets its values in another order.
+    """
     module.eval()
     trained = tuple(name for name, one in module.named_parameters() if one.requires_grad)
     for holder in module.modules():
         for name in [name for name, value in vars(holder).items() if _is_state(value)]:
             value = vars(holder).pop(name)
             holder.register_buffer(name, value.detach(), persistent=False)
+    is_read = not any(isinstance(one, FakeTensor) for one in module.parameters()) and not _has_drawn(device, seed)
     for name, parameter in module.named_parameters():
         if is_lazy(parameter):
             raise ProblemError(f"{file}: {name} has no shape before the first call", "state the sizes of lazy modules")
         parameter.requires_grad_(False)
         has_values = not (parameter.is_meta or isinstance(parameter, FakeTensor)) and parameter.numel() > 0
         if has_values and (parameter.is_floating_point() or parameter.is_complex()):
+            if is_read and name in trained and not _is_in_order(parameter):
+                order = torch.randperm(parameter.numel(), device=parameter.device)
+                parameter.copy_(parameter.flatten()[order].reshape(parameter.shape))
             value = parameter.flatten()[0]
             if bool((parameter == value).all()) and bool(value.isfinite()):
                 parameter.add_(torch.randn_like(parameter), alpha=REDRAWN_SPREAD)
     for tensor in [*module.parameters(), *module.buffers()]:
         tensor.data = tensor.data.to(device, wanted if tensor.is_floating_point() else None)
     return trained
+
+
+def _has_drawn(device: str, seed: int) -> bool:
+    """Whether torch drew random numbers since its generators were given `seed`."""
+    generators = [torch.default_generator]
+    if torch.device(device).type == "cuda":
+        generators.append(torch.cuda.default_generators[torch.device(device).index or 0])
+    return any(not torch.equal(one.get_state(), torch.Generator(one.device).manual_seed(seed).get_state())
+               for one in generators)  # fmt: skip
+
+
+def _is_in_order(parameter: Tensor) -> bool:
+    """Whether the places of the values mean something: they are whole numbers, or ascend."""
+    flat = parameter.flatten()
+    return not flat.is_complex() and bool((flat == flat.round()).all() or (flat[1:] >= flat[:-1]).all())
 
 
 def _is_state(value: object) -> bool:

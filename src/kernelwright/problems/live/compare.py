@@ -1,0 +1,126 @@
+"""Calls a live object, and what was written of it, with the example, and compares the results."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import importlib
+import runpy
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kernelwright.errors import ProblemError
+from kernelwright.problems.live.inputs import Call
+
+ALLOWED = 2
+"""Largest difference from the live object's result, as a multiple of the difference of two calls of it."""
+
+
+class Answer(NamedTuple):
+    """The result of a call. tensors: those in it, then the gradients. changed: names of the inputs that it changed in
+    place."""
+
+    result: Any
+    tensors: tuple[Any, ...]
+    changed: tuple[str, ...]
+
+
+def answer_of(live: Any, call: Call, read: Callable[[Any], list[Any]], gradients: bool) -> Answer:
+    """Call `live` on copies of the example. read: the tensors in a value. gradients: whether those of inputs and
+    parameters are computed. Raises `ProblemError` if the call puts other tensors into its arguments."""
+    torch = sys.modules["torch"]
+    memo: dict[int, Any] = {}
+    for one in call.tensors.values():
+        memo[id(one)] = one.detach().clone().requires_grad_(gradients and one.is_floating_point())
+    inputs = [memo[id(one)] for one in call.tensors.values()]
+    positional, named = copy.deepcopy((call.positional, call.named), memo)
+    before = [one._version for one in inputs]
+    with _in_evaluation(live), torch.set_grad_enabled(gradients):
+        result = live(*positional, **named)
+        tensors = read(result)
+        if any(one is not other for one, other in zip(read((positional, named)), inputs, strict=True)):
+            raise ProblemError(
+                "the call puts other tensors into one of its arguments, as into a cache",
+                "write a function that takes the old tensors and returns the new ones",
+            )
+        tensors = tensors + (_gradients(live, inputs, tensors) if gradients else [])
+    changed = [name for name, one, then in zip(call.tensors, inputs, before, strict=True) if one._version != then]
+    return Answer(result, tuple(one.detach() for one in tensors), tuple(changed))
+
+
+def _gradients(live: Any, inputs: list[Any], tensors: list[Any]) -> list[Any]:
+    """Of inputs and parameters, for the same gradients of the outputs at each call; zeros where there is none."""
+    torch = sys.modules["torch"]
+    generator = torch.Generator().manual_seed(0)
+    wanted = [one for one in tensors if one.requires_grad]
+    given = [torch.randn(one.shape, generator=generator).to(one) for one in wanted]
+    leaves = [one for one in (*inputs, *getattr(live, "parameters", list)()) if one.requires_grad]
+    found = torch.autograd.grad(wanted, leaves, given, materialize_grads=True, allow_unused=True)
+    return [*found]
+
+
+@contextlib.contextmanager
+def _in_evaluation(live: Any) -> Iterator[None]:
+    """Inside, the modules of `live` are in evaluation mode, and nothing is compiled. The random state is kept."""
+    torch = sys.modules["torch"]
+    modules = [*getattr(live, "modules", list)()]
+    modes = [one.training for one in modules]
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+    importlib.import_module("torch.compiler")
+    try:
+        for one in modules:
+            one.training = False
+        with torch.random.fork_rng(devices), torch.compiler.set_stance("force_eager"):
+            yield
+    finally:
+        for one, mode in zip(modules, modes, strict=True):
+            one.training = mode
+
+
+def difference(answer: Answer, first: Answer, second: Answer) -> str:
+    """How an answer differs from two of the live object, in words; "" if it is the same, bit for bit where these two
+    are, else within `ALLOWED` times their difference."""
+    if len(answer.tensors) != len(first.tensors):
+        return f"{len(answer.tensors)} tensors instead of {len(first.tensors)}"
+    for place, (one, two, other) in enumerate(zip(first.tensors, second.tensors, answer.tensors, strict=True)):
+        if (one.shape, one.dtype) != (other.shape, other.dtype):
+            return f"tensor {place} is {other.dtype} {[*other.shape]} instead of {one.dtype} {[*one.shape]}"
+        if (far := _distance(one, other)) > ALLOWED * _distance(one, two):
+            return f"tensor {place} differs by up to {far:.3g}"
+    return ""
+
+
+def _distance(one: Any, other: Any) -> float:
+    """The largest difference of two elements; infinite where only one of them is finite."""
+    torch = sys.modules["torch"]
+    is_same = (one == other) | ((one != one) & (other != other))
+    if bool(is_same.all()):
+        return 0.0
+    wide = torch.complex128 if one.is_complex() else torch.float64
+    far = (one.to(wide) - other.to(wide)).abs()[~is_same]
+    return float(far.nan_to_num(nan=float("inf"), posinf=float("inf")).max())
+
+
+@contextlib.contextmanager
+def loaded(file: Path, home: str) -> Iterator[dict[str, Any]]:
+    """The names that the written problem at `file` defines, in the caller's process. home: its session's module. Raises
+    `ProblemError` if it does not run."""
+    path = [*sys.path]
+    sys.modules.pop(home, None)
+    try:
+        with sys.modules["torch"].random.fork_rng(devices=[]):
+            yield runpy.run_path(str(file))
+    except ProblemError:
+        raise
+    except Exception as error:  # the text is of the caller's program and may raise anything
+        raise ProblemError(f"what was written does not run: {said(error)}") from error
+    finally:
+        sys.path[:] = path
+        sys.modules.pop(home, None)
+
+
+def said(error: Exception) -> str:
+    """The error in one line."""
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"

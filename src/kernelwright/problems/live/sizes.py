@@ -1,0 +1,126 @@
+"""Finds which sizes of a written problem can vary alone and which only together, by running it with other sizes.
+
+A size is a dimension of an input, or a number that the live module's constructor takes. Sizes of one are not varied:
+they broadcast.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import importlib
+import inspect
+import itertools
+import operator
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kernelwright.errors import ProblemError
+from kernelwright.problems.live.compare import said
+from kernelwright.problems.live.inputs import Place
+
+Size = Place | str
+"""A size of an input by its place, or a number of the constructor by its name."""
+
+MOST_REAL_ELEMENTS = 1 << 22
+"""Elements of inputs and parameters with which a problem is run on real tensors; a larger one is run on fake ones."""
+
+
+def constructor_of(module: Any, given: Mapping[str, Any], differs: Callable[[Any], str]) -> dict[str, Any]:
+    """Arguments with which the module's class makes the same module again: those in `given`, and attributes of their
+    names; none if these do not. differs: how another module's answer differs. Raises `ProblemError` where that makes
+    arguments in `given` useless."""
+    torch = sys.modules["torch"]
+    try:
+        found = {}
+        for name, parameter in inspect.signature(type(module)).parameters.items():
+            if hasattr(module, name):
+                value = getattr(module, name)
+                is_flag = isinstance(parameter.default, bool) and not isinstance(value, bool)  # bias=True
+                found[name] = value is not None if is_flag else value
+        found |= given
+        with torch.random.fork_rng(devices=[]):
+            made = type(module)(**copy.deepcopy(found))
+        state = module.state_dict()
+        for name, one in made.state_dict(keep_vars=True).items():
+            one.data = one.data.to(state[name])
+        made.load_state_dict(state)
+        why = differs(made)
+    except Exception as error:  # noqa: BLE001 - the class is of the caller's program and may raise anything
+        why = said(error)
+    if why and given:
+        raise ProblemError(f"{type(module).__name__} does not give this module again: {why}", "change arguments={…}")
+    return found if not why and numbers_of(found) else {}
+
+
+def numbers_of(arguments: Mapping[str, Any]) -> dict[str, int]:
+    """The arguments that are sizes."""
+    return {name: value for name, value in arguments.items() if type(value) is int and value > 1}
+
+
+def own_names(tensors: Mapping[str, Any]) -> dict[Place, str]:
+    """A name for each size of an input that may vary."""
+    return {
+        (name, dim): f"{name}_size{dim}"
+        for name, tensor in tensors.items()
+        for dim, size in enumerate(tensor.shape)
+        if size > 1
+    }
+
+
+def tied_names(found: Mapping[str, Any], tensors: Mapping[str, Any], numbers: Mapping[str, int]) -> dict[Place, str]:
+    """The names of the sizes that can vary, by place; a place that cannot has none. Places of one name vary together,
+    and with the constructor's number where it is a name of `numbers`.
+
+    Sizes of one value are tied only if one of them cannot vary alone: the module fails, or a size of an output falls as
+    it grows. found: what the written problem defines, with the names of `own_names`.
+    """
+    torch = sys.modules["torch"]
+    own = own_names(tensors)
+    places = {place: int(tensors[place[0]].shape[place[1]]) for place in own}
+    models: dict[tuple[int, ...], Any] = {}
+    fakes: Any = contextlib.nullcontext()
+    held = found["Model"]().parameters()
+    if sum(one.numel() for one in (*tensors.values(), *held)) > MOST_REAL_ELEMENTS:
+        fakes = importlib.import_module("torch._subclasses.fake_tensor").FakeTensorMode(allow_non_fake_inputs=True)
+
+    def sizes_of_outputs(group: Sequence[Size], size: int) -> list[int] | None:
+        """With another size in these places; None if the module fails."""
+        init = tuple(size if name in group else value for name, value in numbers.items())
+        sizes = {own[one]: size for one in group if isinstance(one, tuple)}
+        with contextlib.suppress(Exception), torch.no_grad(), fakes:
+            if init not in models:
+                models[init] = found["Model"](*init).eval()
+            result = models[init](*found["get_inputs"](**sizes))
+            return [*itertools.chain(*(one.shape for one in (result if isinstance(result, tuple) else (result,))))]
+        return None
+
+    def varies(group: Sequence[Size], size: int) -> bool:
+        """Whether the module takes double and half of the size."""
+        for other, follows in ((size * 2, operator.ge), (size // 2, operator.le)):
+            if other > 1:  # a size of one would broadcast
+                made = sizes_of_outputs(group, other)
+                if made is None or len(made) != len(base) or not all(map(follows, made, base)):
+                    return False
+        return True
+
+    base = sizes_of_outputs((), 0) or []
+    groups: list[set[Size]] = []
+    for place, size in places.items():
+        if any(place in group for group in groups):
+            continue
+        equal: list[Size] = [one for one, value in places.items() if value == size and one != place]
+        others = equal + [one for one, value in numbers.items() if value == size]
+        tried: list[list[Size]] = [[place], *[[place, one] for one in others], [place, *others]]
+        group = next((one for one in tried if varies(one, size)), [])
+        for unit in [*groups, *({one} for one in others)] if len(group) > 2 else ():
+            fewer = [one for one in group if one not in unit]
+            group = fewer if len(fewer) < len(group) and varies(fewer, size) else group
+        joined = [one for one in groups if one & {*group}]
+        groups = [one for one in groups if one not in joined] + [{*group}.union(*joined)] * bool(group)
+    names: dict[Place, str] = {}
+    for tied in groups:
+        name = next((one for one in numbers if one in tied), next((own[one] for one in own if one in tied), ""))
+        names |= {one: name for one in tied if isinstance(one, tuple)}
+    return names
