@@ -147,7 +147,7 @@ def test_a_limit_in_usd_does_not_let_an_unknown_price_pass() -> None:
 
 def test_a_proposer_that_costs_nothing_never_meets_a_limit_on_cost() -> None:
     made = state(None)
-    made.proposals[1] = Proposal(author="builtin", candidate=STARTER)
+    take(made, EventKind.PROPOSED, 1, Proposal(author="builtin", candidate=STARTER))
     assert reason(Budget(tokens=1, usd=0.01), made) is None
 
 
