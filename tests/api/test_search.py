@@ -80,7 +80,7 @@ def test_all_problems_of_a_folder_share_a_budget(home: Path) -> None:
     assert sum(line.trials for line in found.lines) <= 12
     assert found.failed == ()
     assert found.folder == home / "runs"
-    assert said[0] == f"folder of the runs: {found.folder}"
+    assert said[:2] == ["budget of all 2 problems together: 12 trials", f"folder of the runs: {found.folder}"]
     assert kernelwright.open_run(found.folder / "one").best is not None
     assert str(found) == (home / "runs" / "table.txt").read_text() + f"\nstopped: {found.detail}"
     assert found._repr_html_().startswith("<p><b>2 problems: ")
