@@ -19,6 +19,7 @@ ASKED: dict[str, Callable[[Tensor], Tensor]] = {
     "type": lambda x: x.type(torch.float32),
     "an operator's dtype": lambda x: torch.sum(x, dtype=torch.float32) / 4,
     "a new tensor": lambda x: x + torch.zeros(4, dtype=torch.float32),
+    "a new tensor, all by name": lambda x: x + 0 * torch.arange(start=0, end=4, dtype=torch.float32),
     "a float of halves": lambda x: (x.half().float() - x.half()) + x,
 }
 

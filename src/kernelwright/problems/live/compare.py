@@ -23,31 +23,43 @@ class Answer(NamedTuple):
     place."""
 
     result: Any
-    tensors: tuple[Any, ...]
+    tensors: list[Any]
     changed: tuple[str, ...]
 
 
 def answer_of(live: Any, call: Call, read: Callable[[Any], list[Any]], gradients: bool) -> Answer:
-    """Call `live` on copies of the example. read: the tensors in a value. gradients: whether those of inputs and
-    parameters are computed. Raises `ProblemError` if the call puts other tensors into its arguments."""
+    """Call `live` on copies of the example, in evaluation mode and not compiled. read: the tensors in a value.
+    gradients: whether those of inputs and parameters are computed. Raises `ProblemError` if the call puts other tensors
+    into its arguments."""
     torch = sys.modules["torch"]
-    memo: dict[int, Any] = {}
-    for one in call.tensors.values():
-        memo[id(one)] = one.detach().clone().requires_grad_(gradients and one.is_floating_point())
+    importlib.import_module("torch.compiler")
+    memo = {id(one): one.detach().clone().requires_grad_(gradients and one.is_floating_point())
+            for one in call.tensors.values()}  # fmt: skip
     inputs = [memo[id(one)] for one in call.tensors.values()]
     positional, named = copy.deepcopy((call.positional, call.named), memo)
     before = [one._version for one in inputs]
-    with _in_evaluation(live), torch.set_grad_enabled(gradients):
-        result = live(*positional, **named)
-        tensors = read(result)
-        if any(one is not other for one, other in zip(read((positional, named)), inputs, strict=True)):
-            raise ProblemError(
-                "the call puts other tensors into one of its arguments, as into a cache",
-                "write a function that takes the old tensors and returns the new ones",
-            )
-        tensors = tensors + (_gradients(live, inputs, tensors) if gradients else [])
-    changed = [name for name, one, then in zip(call.tensors, inputs, before, strict=True) if one._version != then]
-    return Answer(result, tuple(one.detach() for one in tensors), tuple(changed))
+    modes = {one: one.training for one in getattr(live, "modules", list)()}
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+    try:
+        for one in modes:
+            one.training = False
+        with (
+            torch.random.fork_rng(devices), torch.compiler.set_stance("force_eager"),
+            torch.set_grad_enabled(gradients),
+        ):  # fmt: skip
+            result = live(*positional, **named)
+            tensors = read(result)
+            found = _gradients(live, inputs, tensors) if gradients else []
+    finally:
+        for one, mode in modes.items():
+            one.training = mode
+    if any(one is not other for one, other in zip(read((positional, named)), inputs, strict=True)):
+        raise ProblemError(
+            "the call puts other tensors into one of its arguments, as into a cache",
+            "write a function that takes the old tensors and returns the new ones",
+        )
+    changed = tuple(name for name, one, then in zip(call.tensors, inputs, before, strict=True) if one._version != then)
+    return Answer(result, [one.detach() for one in (*tensors, *found)], changed)
 
 
 def _gradients(live: Any, inputs: list[Any], tensors: list[Any]) -> list[Any]:
@@ -57,26 +69,7 @@ def _gradients(live: Any, inputs: list[Any], tensors: list[Any]) -> list[Any]:
     wanted = [one for one in tensors if one.requires_grad]
     given = [torch.randn(one.shape, generator=generator).to(one) for one in wanted]
     leaves = [one for one in (*inputs, *getattr(live, "parameters", list)()) if one.requires_grad]
-    found = torch.autograd.grad(wanted, leaves, given, materialize_grads=True, allow_unused=True)
-    return [*found]
-
-
-@contextlib.contextmanager
-def _in_evaluation(live: Any) -> Iterator[None]:
-    """Inside, the modules of `live` are in evaluation mode, and nothing is compiled. The random state is kept."""
-    torch = sys.modules["torch"]
-    modules = [*getattr(live, "modules", list)()]
-    modes = [one.training for one in modules]
-    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
-    importlib.import_module("torch.compiler")
-    try:
-        for one in modules:
-            one.training = False
-        with torch.random.fork_rng(devices), torch.compiler.set_stance("force_eager"):
-            yield
-    finally:
-        for one, mode in zip(modules, modes, strict=True):
-            one.training = mode
+    return [*torch.autograd.grad(wanted, leaves, given, materialize_grads=True, allow_unused=True)]
 
 
 def difference(answer: Answer, first: Answer, second: Answer) -> str:
@@ -95,12 +88,10 @@ def difference(answer: Answer, first: Answer, second: Answer) -> str:
 def _distance(one: Any, other: Any) -> float:
     """The largest difference of two elements; infinite where only one of them is finite."""
     torch = sys.modules["torch"]
-    is_same = (one == other) | ((one != one) & (other != other))
-    if bool(is_same.all()):
-        return 0.0
+    differs = ~((one == other) | ((one != one) & (other != other)))
     wide = torch.complex128 if one.is_complex() else torch.float64
-    far = (one.to(wide) - other.to(wide)).abs()[~is_same]
-    return float(far.nan_to_num(nan=float("inf"), posinf=float("inf")).max())
+    far = (one.to(wide) - other.to(wide)).abs()[differs].nan_to_num(nan=float("inf"), posinf=float("inf"))
+    return float(far.max()) if far.numel() else 0.0
 
 
 @contextlib.contextmanager

@@ -19,8 +19,6 @@ from typing import Any
 
 from kernelwright.errors import ProblemError
 
-Definition = ast.FunctionDef | ast.ClassDef | ast.Lambda
-
 
 def source_of(value: Callable[..., Any]) -> str:
     """The statement that defines a class, or a function without its decorators, or a lambda's expression; raises
@@ -29,123 +27,88 @@ def source_of(value: Callable[..., Any]) -> str:
     A decorated function is the one that the decorator returned: its definition is in the decorator, and the function
     that it calls is in its closure.
     """
-    code = _code(value)
+    code = next((code for code in _codes_of(value) if linecache.getlines(code.co_filename)), None)
     if code is None and isinstance(value, type):
         with contextlib.suppress(OSError, TypeError):  # a class without methods
             return textwrap.dedent(inspect.getsource(value))
-    lines = linecache.getlines(code.co_filename) if code is not None else []
-    if code is None or not lines:
+    if code is None:
         raise ProblemError(
             f"the source of {value.__qualname__} is not available", "define it in a file or a notebook cell"
         )
     try:
-        tree = ast.parse("".join(lines))
+        tree = ast.parse("".join(linecache.getlines(code.co_filename)))
     except SyntaxError as error:
         raise ProblemError(f"{code.co_filename} is not Python any more: {error}", "run it again") from error
-    found: list[Any] = [node for node in ast.walk(tree) if _defines(node, value, code.co_firstlineno)]
-    if not found or (len(found) > 1 and isinstance(found[0], ast.Lambda)):
+    found = [node for node in ast.walk(tree) if _defines(node, value, code)]
+    if len(found) != 1:
         raise ProblemError(
             f"{code.co_filename}, line {code.co_firstlineno}: {len(found)} definitions of {value.__qualname__} there, "
             "expected one",
             "write a lambda on a separate line, or as a def" if found else "run the file again: it was changed",
         )
-    node = found[-1]  # the innermost
-    if isinstance(node, ast.Lambda):
-        return ast.unparse(node)
-    first = _first_line(node) if isinstance(node, ast.ClassDef) else node.lineno
-    return textwrap.dedent("".join(lines[first - 1 : node.end_lineno]))
+    if isinstance(found[0], ast.FunctionDef):
+        found[0].decorator_list = []
+    return ast.unparse(found[0])
 
 
 def factory(name: str, value: types.FunctionType, text: str, enclosed: Mapping[str, str]) -> str:
     """Statements that define the function `name`. text: as `source_of` gives it. enclosed: expressions of the
     variables of enclosing functions that it uses, by name."""
-    own = value.__code__.co_name
-    if own == "<lambda>" and not enclosed:
-        return f"{name} = {text}"
-    if own == name and not enclosed:
-        return text
-    body = f"return {text}" if own == "<lambda>" else f"{ast.unparse(ast.parse(text))}\nreturn {own}"
+    own, is_lambda = value.__code__.co_name, value.__code__.co_name == "<lambda>"
+    if not enclosed and (is_lambda or own == name):
+        return f"{name} = {text}" if is_lambda else text
+    body = textwrap.indent(f"return {text}" if is_lambda else f"{text}\nreturn {own}", "    ")
     given = ", ".join(f"{key}={one}" for key, one in enclosed.items())
-    return (
-        f"def make_{name}({', '.join(enclosed)}):\n{textwrap.indent(body, '    ')}\n\n\n{name} = make_{name}({given})"
-    )
+    return f"def make_{name}({', '.join(enclosed)}):\n{body}\n\n\n{name} = make_{name}({given})"
 
 
 def names_used(text: str) -> list[str]:
     """Names of globals and builtins that `text`, or the functions and classes that it defines, look up; sorted."""
-    code = compile(f"from __future__ import annotations\n{text}", "<definition>", "exec", dont_inherit=True)
-    return sorted({name for part in _codes(code) for name in _loaded(part)})
+    codes = [compile(f"from __future__ import annotations\n{text}", "<definition>", "exec", dont_inherit=True)]
+    found: set[str] = set()
+    for code in codes:  # which grows
+        codes += [one for one in code.co_consts if isinstance(one, types.CodeType)]
+        found |= {str(one.argval) for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return sorted(found)
 
 
-def closure_of(value: Callable[..., Any]) -> dict[str, Any]:
-    """Variables of enclosing functions that `value` uses, by name."""
-    functions = [value] if not isinstance(value, type) else [*map(inspect.unwrap, _methods(value))]
-    found: dict[str, Any] = {}
+def names_around(value: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Variables of enclosing functions that `value` uses, and the globals of the module that defines it, by name."""
+    functions = [*map(inspect.unwrap, _methods(value))] if isinstance(value, type) else [value]
+    closure: dict[str, Any] = {}
     for function in functions:
-        cells = zip(function.__code__.co_freevars, getattr(function, "__closure__", None) or (), strict=False)
-        found |= {name: cell.cell_contents for name, cell in cells if name != "__class__" and _is_filled(cell)}
-    return found
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
+        for name, cell in cells:
+            with contextlib.suppress(ValueError):  # not filled yet
+                closure[name] = cell.cell_contents
+    around = vars(sys.modules[value.__module__]) if isinstance(value, type) else value.__globals__
+    return {name: one for name, one in closure.items() if name != "__class__"}, around
 
 
-def globals_of(value: Callable[..., Any]) -> dict[str, Any]:
-    """The globals of the module in which `value` was defined."""
-    if isinstance(value, type):
-        return vars(sys.modules[value.__module__])
-    return dict(value.__globals__)
-
-
-def _code(value: Callable[..., Any]) -> types.CodeType | None:
-    if isinstance(value, type):
-        codes: Iterator[types.CodeType] = (inspect.unwrap(method).__code__ for method in _methods(value))
-        return next((code for code in codes if linecache.getlines(code.co_filename)), None)
-    return getattr(value, "__code__", None)
+def _codes_of(value: Callable[..., Any]) -> Iterator[types.CodeType]:
+    for function in map(inspect.unwrap, _methods(value)) if isinstance(value, type) else (value,):
+        if code := getattr(function, "__code__", None):
+            yield code
 
 
 def _methods(kind: type) -> Iterator[Any]:
     """Functions defined in the class's own body."""
     for value in vars(kind).values():
         function = getattr(value, "__func__", getattr(value, "fget", value))
-        if isinstance(function, types.FunctionType) and inspect.unwrap(function).__qualname__.startswith(
-            kind.__qualname__
-        ):
-            yield function
+        if isinstance(function, types.FunctionType):
+            name = inspect.unwrap(function).__qualname__
+            yield from [function] * name.startswith(kind.__qualname__)
 
 
-def _defines(node: ast.AST, value: Callable[..., Any], line: int) -> bool:
-    if isinstance(value, type):
-        return (
-            isinstance(node, ast.ClassDef)
-            and node.name == value.__name__
-            and node.lineno <= line <= (node.end_lineno or 0)
-        )
-    name = value.__code__.co_name
-    if name == "<lambda>":
-        return isinstance(node, ast.Lambda) and node.lineno == line
-    return isinstance(node, ast.FunctionDef) and node.name == name and _first_line(node) == line
-
-
-def _first_line(node: ast.FunctionDef | ast.ClassDef) -> int:
-    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-
-
-def _is_filled(cell: types.CellType) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018 - asks whether it can be read
-    except ValueError:
+def _defines(node: ast.AST, value: Callable[..., Any], code: types.CodeType) -> bool:
+    """Whether a node defines `value`. code: of it, or of a method."""
+    line = code.co_firstlineno
+    if isinstance(node, ast.ClassDef):
+        is_around = node.lineno <= line <= (node.end_lineno or 0)
+        return isinstance(value, type) and node.name == value.__name__ and is_around
+    if isinstance(node, ast.Lambda):
+        return code.co_name == "<lambda>" and node.lineno == line
+    if isinstance(value, type) or not isinstance(node, ast.FunctionDef):
         return False
-    return True
-
-
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _codes(constant)
-
-
-def _loaded(code: types.CodeType) -> Iterator[str]:
-    for instruction in dis.get_instructions(code):
-        if instruction.opname.startswith("LOAD_") and (
-            "GLOBAL" in instruction.opname or instruction.opname == "LOAD_NAME"
-        ):
-            yield str(instruction.argval)
+    first: list[ast.stmt | ast.expr] = [node, *node.decorator_list]
+    return node.name == code.co_name and min(one.lineno for one in first) == line

@@ -7,9 +7,10 @@ shapes and dtypes are used.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from kernelwright.errors import ProblemError
@@ -28,7 +29,7 @@ class Call(NamedTuple):
 
     positional: tuple[Any, ...]
     named: dict[str, Any]
-    texts: tuple[str, ...]
+    texts: list[str]
     named_texts: dict[str, str]
     tensors: dict[str, Any]
 
@@ -41,28 +42,27 @@ def read_call(function: Callable[..., Any], given: object, named: Mapping[str, A
     """given: one tensor, a sequence of positional arguments, or a mapping by name. named: arguments by name beside
     positional ones. Raises `ProblemError` if they do not fit the signature, or cannot be written."""
     torch = sys.modules["torch"]
-    positional: Sequence[Any] = ()
-    if isinstance(given, torch.Tensor):
-        positional = (given,)
-    elif isinstance(given, Mapping):
-        named = {**given, **named}
-    elif isinstance(given, list | tuple):
-        positional = given
-    else:
+    if not isinstance(given, torch.Tensor | Mapping | list | tuple):
         raise ProblemError(
             f"example_inputs is a {type(given).__name__}", "give a tensor, a list of inputs, or a dict by argument name"
         )
+    named = {**(given if isinstance(given, Mapping) else {}), **named}
+    positional = (given,) if isinstance(given, torch.Tensor) else () if isinstance(given, Mapping) else tuple(given)
     names = [f"input_{place}" for place in range(len(positional))]
-    try:
+    with contextlib.suppress(ValueError):  # a builtin function without a signature
         signature = inspect.signature(function)
-        signature.bind(*positional, **named)
-        names = _names(signature, len(positional))
-    except TypeError as error:
-        raise ProblemError(f"forward cannot take the example inputs: {error}", "give one for each argument") from error
-    except ValueError:  # a builtin function without a signature
-        pass
+        try:
+            signature.bind(*positional, **named)
+        except TypeError as error:
+            raise ProblemError(
+                f"forward cannot take the example inputs: {error}", "give one for each argument"
+            ) from error
+        kinds = {name: one.kind for name, one in signature.parameters.items()}
+        names = [name for name, kind in kinds.items() if kind in (kind.POSITIONAL_ONLY, kind.POSITIONAL_OR_KEYWORD)]
+        rest = next((name for name, kind in kinds.items() if kind is kind.VAR_POSITIONAL), "")
+        names += [f"{rest}_{place}" for place in range(len(positional) - len(names))]
     leaves: dict[str, Leaf] = {}
-    texts = tuple(written.text(one, name, leaves) for name, one in zip(names, positional, strict=True))
+    texts = [written.text(one, name, leaves) for name, one in zip(names, positional, strict=False)]
     named_texts = {name: written.text(one, name, leaves) for name, one in named.items()}
     tensors = {name: leaf.tensor for name, leaf in leaves.items()}
     if not tensors:
@@ -70,15 +70,7 @@ def read_call(function: Callable[..., Any], given: object, named: Mapping[str, A
     for name, tensor in tensors.items():
         if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized:
             raise ProblemError(f"input {name} is no dense tensor ({tensor.layout})", "give dense tensors")
-    return Call(tuple(positional), dict(named), texts, named_texts, tensors)
-
-
-def _names(signature: inspect.Signature, count: int) -> list[str]:
-    """The names of the first `count` positional arguments; for `*rest`: rest_0, rest_1, …"""
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    names = [one.name for one in signature.parameters.values() if one.kind in kinds][:count]
-    rest = next((one.name for one in signature.parameters.values() if one.kind is one.VAR_POSITIONAL), "")
-    return names + [f"{rest}_{place}" for place in range(count - len(names))]
+    return Call(positional, named, texts, named_texts, tensors)
 
 
 class Inputs(NamedTuple):
@@ -86,36 +78,37 @@ class Inputs(NamedTuple):
     get_inputs returns. stored: tensors for `example.pt`; None if they are too large."""
 
     sizes: dict[str, int]
-    texts: tuple[str, ...]
+    texts: list[str]
     stored: dict[str, Any] | None
+
+
+def places_of(tensors: Mapping[str, Any]) -> dict[Place, str]:
+    """A name for each size of an input that may vary."""
+    places = [(name, dim) for name, one in tensors.items() for dim in range(one.dim()) if one.shape[dim] > 1]
+    return {place: "{}_size{}".format(*place) for place in places}
 
 
 def read_inputs(tensors: Mapping[str, Any], names: Mapping[Place, str], drawn: bool) -> Inputs:
     """names: of the sizes that are parameters, by place; equal names are one parameter. drawn: whether values beside
     the inputs differ in every draw."""
-    torch = sys.modules["torch"]
     bytes_ = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
     is_stored = bytes_ <= STORED_BYTES and not any(tensor.is_meta for tensor in tensors.values())
-    values = {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()} if is_stored else {}
-    shuffled = {name for name, tensor in values.items() if not _is_structured(tensor)}
+    kept = {name: one.detach().cpu().clone() for name, one in tensors.items() if is_stored and not _is_uniform(one)}
+    shuffled = {name for name, tensor in kept.items() if not _is_structured(tensor)}
     if not shuffled and not drawn:
-        shuffled = {name for name, tensor in values.items() if not _ascends(tensor)}
+        shuffled = {name for name, tensor in kept.items() if not _ascends(tensor)}
     texts: list[str] = []
-    sizes: dict[str, int] = {}
     for name, value in tensors.items():
         shape = [names.get((name, dim), str(int(size))) for dim, size in enumerate(value.shape)]
-        sizes |= {one: int(size) for one, size in zip(shape, value.shape, strict=True) if not one.isdigit()}
-        if is_stored and not _is_uniform(value):
-            texts.append(f"{'drawn' if name in shuffled else 'kept'}({', '.join([repr(name), *shape])})")
-        else:
-            texts.append(_random(torch, value, shape))
-    stored = {name: tensor for name, tensor in values.items() if not _is_uniform(tensor)}
-    return Inputs(sizes=sizes, texts=tuple(texts), stored=stored if is_stored else None)
+        how = "drawn" if name in shuffled else "kept"
+        texts.append(f"{how}({', '.join([repr(name), *shape])})" if name in kept else _random(value, shape))
+    sizes = {one: int(tensors[name].shape[dim]) for (name, dim), one in names.items()}
+    return Inputs(sizes, texts, kept if is_stored else None)
 
 
-def _random(torch: Any, tensor: Any, shape: list[str]) -> str:
+def _random(tensor: Any, shape: list[str]) -> str:
     """An expression that draws random values of the tensor's dtype, without the example's values."""
-    size = f"({', '.join(shape)}{',' if len(shape) == 1 else ''})"
+    torch, size = sys.modules["torch"], f"({', '.join(shape)}{',' * (len(shape) == 1)})"
     if tensor.dtype is torch.bool:
         return f"torch.rand({size}) < 0.5"
     if tensor.is_floating_point() or tensor.is_complex():
@@ -135,19 +128,14 @@ def _is_uniform(tensor: Any) -> bool:
 
 def _is_structured(tensor: Any) -> bool:
     """Whether the order of the values may matter: indices, masks, infinities, symmetric matrices, positions."""
-    torch = sys.modules["torch"]
-    if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.numel() < 2:
+    is_real = tensor.is_floating_point()
+    if not (is_real or tensor.is_complex()) or not bool(tensor.isfinite().all()) or _ascends(tensor):
         return True
-    if not bool(tensor.isfinite().all()) or _ascends(tensor):
+    if is_real and bool((tensor.double() == tensor.double().round()).all()):
         return True
-    wide = tensor.to(torch.float64) if tensor.is_floating_point() else tensor
-    if tensor.is_floating_point() and bool((wide == wide.round()).all()):
-        return True
-    return tensor.dim() >= 2 and tensor.shape[-1] == tensor.shape[-2] and bool(torch.equal(tensor, tensor.mT))
+    return tensor.dim() >= 2 and tensor.shape[-1] == tensor.shape[-2] and bool((tensor == tensor.mT).all())
 
 
 def _ascends(tensor: Any) -> bool:
-    if tensor.is_complex() or tensor.numel() < 2:
-        return True
     flat = tensor.flatten()
-    return bool((flat[1:] >= flat[:-1]).all())
+    return tensor.numel() < 2 or (not tensor.is_complex() and bool((flat[1:] >= flat[:-1]).all()))

@@ -10,7 +10,6 @@ import contextlib
 import copy
 import importlib
 import inspect
-import itertools
 import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,7 @@ from typing import Any
 
 from kernelwright.errors import ProblemError
 from kernelwright.problems.live.compare import said
-from kernelwright.problems.live.inputs import Place
+from kernelwright.problems.live.inputs import Place, places_of
 
 Size = Place | str
 """A size of an input by its place, or a number of the constructor by its name."""
@@ -31,17 +30,14 @@ def constructor_of(module: Any, given: Mapping[str, Any], differs: Callable[[Any
     """Arguments with which the module's class makes the same module again: those in `given`, and attributes of their
     names; none if these do not. differs: how another module's answer differs. Raises `ProblemError` where that makes
     arguments in `given` useless."""
-    torch = sys.modules["torch"]
+    found: dict[str, Any] = {}
     try:
-        found = {}
         for name, parameter in inspect.signature(type(module)).parameters.items():
-            if hasattr(module, name):
-                value = getattr(module, name)
-                is_flag = isinstance(parameter.default, bool) and not isinstance(value, bool)  # bias=True
-                found[name] = value is not None if is_flag else value
-        found |= given
-        with torch.random.fork_rng(devices=[]):
-            made = type(module)(**copy.deepcopy(found))
+            value = getattr(module, name, parameter.default)
+            is_flag = isinstance(parameter.default, bool) and not isinstance(value, bool)  # bias=True
+            found |= {} if value is parameter.empty else {name: value is not None if is_flag else value}
+        with sys.modules["torch"].random.fork_rng(devices=[]):
+            made = type(module)(**copy.deepcopy(found | dict(given)))
         state = module.state_dict()
         for name, one in made.state_dict(keep_vars=True).items():
             one.data = one.data.to(state[name])
@@ -51,7 +47,7 @@ def constructor_of(module: Any, given: Mapping[str, Any], differs: Callable[[Any
         why = said(error)
     if why and given:
         raise ProblemError(f"{type(module).__name__} does not give this module again: {why}", "change arguments={…}")
-    return found if not why and numbers_of(found) else {}
+    return {} if why else found | dict(given)
 
 
 def numbers_of(arguments: Mapping[str, Any]) -> dict[str, int]:
@@ -59,68 +55,54 @@ def numbers_of(arguments: Mapping[str, Any]) -> dict[str, int]:
     return {name: value for name, value in arguments.items() if type(value) is int and value > 1}
 
 
-def own_names(tensors: Mapping[str, Any]) -> dict[Place, str]:
-    """A name for each size of an input that may vary."""
-    return {
-        (name, dim): f"{name}_size{dim}"
-        for name, tensor in tensors.items()
-        for dim, size in enumerate(tensor.shape)
-        if size > 1
-    }
-
-
 def tied_names(found: Mapping[str, Any], tensors: Mapping[str, Any], numbers: Mapping[str, int]) -> dict[Place, str]:
     """The names of the sizes that can vary, by place; a place that cannot has none. Places of one name vary together,
     and with the constructor's number where it is a name of `numbers`.
 
     Sizes of one value are tied only if one of them cannot vary alone: the module fails, or a size of an output falls as
-    it grows. found: what the written problem defines, with the names of `own_names`.
+    it grows. found: what the written problem defines, with the names of `places_of`.
     """
-    torch = sys.modules["torch"]
-    own = own_names(tensors)
-    places = {place: int(tensors[place[0]].shape[place[1]]) for place in own}
+    torch, own = sys.modules["torch"], places_of(tensors)
+    sizes: dict[Size, int] = {(name, dim): int(tensors[name].shape[dim]) for name, dim in own}
+    sizes.update(numbers)
     models: dict[tuple[int, ...], Any] = {}
     fakes: Any = contextlib.nullcontext()
     held = found["Model"]().parameters()
     if sum(one.numel() for one in (*tensors.values(), *held)) > MOST_REAL_ELEMENTS:
         fakes = importlib.import_module("torch._subclasses.fake_tensor").FakeTensorMode(allow_non_fake_inputs=True)
 
-    def sizes_of_outputs(group: Sequence[Size], size: int) -> list[int] | None:
-        """With another size in these places; None if the module fails."""
+    def outputs(group: Sequence[Size], size: int) -> list[int] | None:
+        """The sizes of the outputs with another size in these places; None if the module fails."""
         init = tuple(size if name in group else value for name, value in numbers.items())
-        sizes = {own[one]: size for one in group if isinstance(one, tuple)}
         with contextlib.suppress(Exception), torch.no_grad(), fakes:
             if init not in models:
                 models[init] = found["Model"](*init).eval()
-            result = models[init](*found["get_inputs"](**sizes))
-            return [*itertools.chain(*(one.shape for one in (result if isinstance(result, tuple) else (result,))))]
+            given = found["get_inputs"](**{own[one]: size for one in group if isinstance(one, tuple)})
+            result = models[init](*given)
+            return [int(size) for one in (result if isinstance(result, tuple) else (result,)) for size in one.shape]
         return None
 
-    def varies(group: Sequence[Size], size: int) -> bool:
-        """Whether the module takes double and half of the size."""
+    def varies(group: Sequence[Size]) -> bool:
+        """Whether the module takes double and half of a size."""
+        size = sizes[group[0]]
         for other, follows in ((size * 2, operator.ge), (size // 2, operator.le)):
-            if other > 1:  # a size of one would broadcast
-                made = sizes_of_outputs(group, other)
-                if made is None or len(made) != len(base) or not all(map(follows, made, base)):
-                    return False
+            made = outputs(group, other) if other > 1 else base  # a size of one would broadcast
+            if made is None or len(made) != len(base) or not all(map(follows, made, base)):
+                return False
         return True
 
-    base = sizes_of_outputs((), 0) or []
+    base = outputs((), 0) or []
     groups: list[set[Size]] = []
-    for place, size in places.items():
+    for place in own:
         if any(place in group for group in groups):
             continue
-        equal: list[Size] = [one for one, value in places.items() if value == size and one != place]
-        others = equal + [one for one, value in numbers.items() if value == size]
+        others = [one for one, size in sizes.items() if size == sizes[place] and one != place]
         tried: list[list[Size]] = [[place], *[[place, one] for one in others], [place, *others]]
-        group = next((one for one in tried if varies(one, size)), [])
+        group = next((one for one in tried if varies(one)), [])
         for unit in [*groups, *({one} for one in others)] if len(group) > 2 else ():
             fewer = [one for one in group if one not in unit]
-            group = fewer if len(fewer) < len(group) and varies(fewer, size) else group
+            group = fewer if len(fewer) < len(group) and varies(fewer) else group
         joined = [one for one in groups if one & {*group}]
-        groups = [one for one in groups if one not in joined] + [{*group}.union(*joined)] * bool(group)
-    names: dict[Place, str] = {}
-    for tied in groups:
-        name = next((one for one in numbers if one in tied), next((own[one] for one in own if one in tied), ""))
-        names |= {one: name for one in tied if isinstance(one, tuple)}
-    return names
+        groups = [one for one in groups if one not in joined] + [{*group}.union(*joined)]
+    known = [[*(one for one in numbers if one in tied), *(own[one] for one in own if one in tied)] for tied in groups]
+    return {place: names[0] for place in own for tied, names in zip(groups, known, strict=True) if place in tied}

@@ -9,30 +9,26 @@ from __future__ import annotations
 import ast
 import sys
 import sysconfig
-import types
 from collections.abc import Iterable, Iterator
+from importlib.util import resolve_name
 from pathlib import Path
 
 from kernelwright.errors import ProblemError
 from kernelwright.textfile import read_text
 
 INSTALLED = ("site-packages", "dist-packages")
-NEVER = ("torch", "triton", "numpy", "kernelwright")
+NEVER = ("torch", "triton", "numpy", "kernelwright", "__main__")
 """Packages that every worker has. They are never copied, even if they were built in a folder of the user."""
 
 
 def own_sources(modules: Iterable[str]) -> dict[str, str]:
     """Texts by path in `sources/`: the caller's own files among these modules and all modules that they import."""
     texts: dict[str, str] = {}
-    todo = [name for module in modules for name in _with_parents(module)]
-    seen: set[str] = set()
-    while todo:
-        name = todo.pop()
-        module = sys.modules.get(name)
-        if name in seen or module is None:
-            continue
-        seen.add(name)
-        file = _own_file(name, module)
+    todo = [*modules]
+    for name in todo:  # which grows
+        parent = name.rpartition(".")[0]
+        todo += [parent] if parent and parent not in todo else []
+        file = _own_file(name)
         if file is None:
             continue
         try:
@@ -40,18 +36,17 @@ def own_sources(modules: Iterable[str]) -> dict[str, str]:
             tree = ast.parse(text)
         except (OSError, ValueError, SyntaxError) as error:
             raise ProblemError(f"{file}, which module {name} is, cannot be copied: {error}") from error
-        path = name.replace(".", "/")
-        is_package = hasattr(module, "__path__")
-        texts[f"{path}/__init__.py" if is_package else f"{path}.py"] = text
-        todo += _imported(tree, name if is_package else name.rpartition(".")[0])
+        is_package = hasattr(sys.modules[name], "__path__")
+        texts[name.replace(".", "/") + ("/__init__.py" if is_package else ".py")] = text
+        todo += {one for one in _imported(tree, name if is_package else parent) if one not in todo}
     return dict(sorted(texts.items()))
 
 
-def _own_file(name: str, module: types.ModuleType) -> Path | None:
+def _own_file(name: str) -> Path | None:
     """The module's file if it is the caller's own; None for installed and builtin modules and for namespace packages.
     Raises `ProblemError` for a compiled file."""
-    file = getattr(module, "__file__", None)
-    if not file or name == "__main__" or name.partition(".")[0] in NEVER:
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if not file or name.partition(".")[0] in NEVER:
         return None
     path = Path(file).resolve()
     library = [Path(sysconfig.get_path(kind)).resolve() for kind in ("stdlib", "platstdlib")]
@@ -63,20 +58,10 @@ def _own_file(name: str, module: types.ModuleType) -> Path | None:
 
 
 def _imported(tree: ast.Module, package: str) -> Iterator[str]:
-    """Names of modules that the text may import, with parent packages. package: the base of its relative imports."""
+    """Names of modules that the text may import. package: the base of its relative imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield from _with_parents(alias.name)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            parts = package.split(".")
-            above = parts[: len(parts) - node.level + 1] if node.level else []
-            base = ".".join([*above, *([node.module] if node.module else [])])
-            yield from _with_parents(base)
-            for alias in node.names:
-                yield f"{base}.{alias.name}"
-
-
-def _with_parents(name: str) -> list[str]:
-    parts = name.split(".")
-    return [".".join(parts[: end + 1]) for end in range(len(parts))]
+            base = resolve_name("." * node.level + (node.module or ""), package)
+            yield from (f"{base}.{alias.name}" for alias in node.names)

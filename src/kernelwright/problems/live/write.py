@@ -20,11 +20,11 @@ from typing import Any
 from kernelwright.errors import ProblemError
 from kernelwright.problems.gallery import PROBLEM_FILE
 from kernelwright.problems.live import sizes
-from kernelwright.problems.live.compare import Answer, answer_of, difference, loaded, said
+from kernelwright.problems.live.compare import answer_of, difference, loaded, said
 from kernelwright.problems.live.expressions import Expressions, Leaf
-from kernelwright.problems.live.inputs import Call, Inputs, read_call, read_inputs
+from kernelwright.problems.live.inputs import Call, Inputs, places_of, read_call, read_inputs
 from kernelwright.problems.live.sources import own_sources
-from kernelwright.problems.live.stored import is_large, store
+from kernelwright.problems.live.stored import store
 from kernelwright.problems.paths import EXAMPLE_FILE, MODULE_FILE, SOURCES_FOLDER, ProblemPath, problem_at
 
 MARK = "Written by kernelwright.Problem"
@@ -32,33 +32,15 @@ MARK = "Written by kernelwright.Problem"
 
 UNEQUAL = "it may depend on more than its arguments, its attributes and its module"
 
-MODULE = '''
-def call_of({names}):
-    """The arguments of the module's forward, positional ones and those by name, from those of Model's."""
-    return [{positional}], {{{named}}}
-
-
-class Model(torch.nn.Module):
-    def __init__(self{init}):
+MADE = """
+    def __init__({self}):
         super().__init__()
         self.module: {reference} = stored("module")
-{constructed}
-    def forward(self, {names}):
-        positional, named = call_of({names})
-        result = self.module(*positional, **named)
-        return {returned}
-'''
-
-CONSTRUCTED = """        # Constructed again for other sizes, and where only shapes are asked for (on fake tensors).
-        if type(torch.empty(0)) is not torch.Tensor or {sizes} != {known}:
-            self.module = {reference}(**{{**stored("arguments"), **{sizes}}}).to({dtype})
 """
 
-FUNCTION = """
-class Model(torch.nn.Module):
-    def forward(self, {names}):
-        result = {reference}({given})
-        return {returned}
+MADE_AGAIN = """        # Constructed again for other sizes, and where only shapes are asked for (on fake tensors).
+        if type(torch.empty(0)) is not torch.Tensor or {sizes} != {known}:
+            self.module = {reference}(**{{**stored("arguments"), **{sizes}}}).to({dtype})
 """
 
 
@@ -77,17 +59,21 @@ def write_live(
     attributes of it; None for a function. gradients: whether the backward is part of the problem. Raises `ProblemError`
     if something cannot be stored, or if the written problem gives another result.
     """
-    torch = _torch()
+    if "torch" not in sys.modules:
+        raise ProblemError("this program has not imported torch, so it holds no module and no tensor")
+    torch, _ = sys.modules["torch"], importlib.import_module("torch.nn.utils.parametrize")
     live = getattr(live, "_orig_mod", getattr(live, "_torchdynamo_orig_callable", live))  # what torch.compile wraps
     is_module = isinstance(live, torch.nn.Module)
     if arguments is None and (is_module or isinstance(getattr(live, "__self__", None), torch.nn.Module)):
         raise ProblemError("a module is not a function", "use Problem.from_module")
     if arguments is not None and not is_module:
         raise ProblemError(f"{type(live).__name__} is no torch.nn.Module", "for a function, use Problem.from_function")
-    kind = torch.nn.utils.parametrize.type_before_parametrizations(live)
-    title = kind.__name__ if is_module else _function_name(live)
-    name = name or re.sub(r"\W+", "", _snake(title) if is_module else title) or "function"
-    _require_own(folder / name)
+    title = _name_of(live)
+    name = name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", title).lower() if is_module else name or title
+    home = folder / name
+    is_own = (home / PROBLEM_FILE).is_file() and MARK in (home / PROBLEM_FILE).read_text("utf-8", "replace")
+    if not is_own and home.exists() and (not home.is_dir() or any(home.iterdir())):
+        raise ProblemError(f"{home} exists and was not written from a live object", "give another name or folder")
     # Each problem's module has another name, so that one program can import the packages of two.
     written = Expressions(f"{re.sub(r'[^0-9A-Za-z]+', '_', name).lower()}_code")
     call = read_call(live.forward if is_module else live, example_inputs, named_inputs, written)
@@ -98,43 +84,39 @@ def write_live(
         raise
     except Exception as error:  # the live object is of the caller's program and may raise anything
         raise ProblemError(f"{title} cannot be called with the example inputs: {said(error)}") from error
-    again: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     if is_module:
-        again = sizes.constructor_of(live, arguments or {}, lambda made: difference(
-            answer_of(made, call, read, gradients), first, second))  # fmt: skip
-    numbers, reference = sizes.numbers_of(again), written.text(kind if is_module else live, title)
-    text = functools.partial(
-        _problem_text, written=written, numbers=numbers, is_bfloat16=_is_bfloat16(live, call),
-        title=f"A module of {reference}, with the state that it had." if is_module else f"The function {title}.",
-        model=_stated(first, gradients) + _model_text(live, is_module, call, first, reference, numbers, written),
-    )  # fmt: skip
+        again = sizes.constructor_of(
+            live, arguments or {}, lambda made: difference(answer_of(made, call, read, gradients), first, second)
+        )
+        parts = {"module": live, "arguments": again}
+    numbers = sizes.numbers_of(parts.get("arguments", {}))
+    fields = _fields(live, title, call, first.result, numbers, written)
+    fields["stated"] = f"MUTATES = {first.changed!r}\n" * bool(first.changed) + "GRADIENTS = True\n" * gradients
     with tempfile.TemporaryDirectory() as temporary:
-        home = Path(temporary)
-        imports = store({"module": live, "arguments": again}, written, home / MODULE_FILE) if is_module else set()
-        inputs = read_inputs(call.tensors, sizes.own_names(call.tensors), is_module)
+        file = Path(temporary) / PROBLEM_FILE
+        imports = store(parts, written, file.with_name(MODULE_FILE)) if parts else set()
+        inputs = read_inputs(call.tensors, places_of(call.tensors), is_module)
         if inputs.stored:
-            torch.save(inputs.stored, home / EXAMPLE_FILE)
-        for path, source in {**own_sources(imports | written.imports), **_session(written)}.items():
-            (home / SOURCES_FOLDER / path).parent.mkdir(parents=True, exist_ok=True)
-            (home / SOURCES_FOLDER / path).write_text(source, encoding="utf-8")
-        file = home / PROBLEM_FILE
-        file.write_text(text(inputs), encoding="utf-8")
+            torch.save(inputs.stored, file.with_name(EXAMPLE_FILE))
+        _write_sources(file.with_name(SOURCES_FOLDER), written, imports)
+        file.write_text(_text(fields, inputs, written), encoding="utf-8")
         device = next(iter(call.tensors.values())).device
         with loaded(file, written.home) as found, torch.autocast(device.type, enabled=False):
             model = found["Model"]().to(device)
-            held = zip(model.parameters(), live.parameters(), strict=True) if is_module and is_large(live) else ()
-            for mine, own in held:
-                mine.data.copy_(own)
             if why := difference(answer_of(model, call.flat(), read, gradients), first, second):
                 raise ProblemError(f"the written problem gives another result than {title}: {why}", UNEQUAL)
             names = sizes.tied_names(found, call.tensors, numbers)
-        file.write_text(text(read_inputs(call.tensors, names, is_module)), encoding="utf-8")
-        _move(home, folder / name)
-    return problem_at(folder / name / PROBLEM_FILE)
+        file.write_text(_text(fields, read_inputs(call.tensors, names, is_module), written), encoding="utf-8")
+        shutil.rmtree(home / SOURCES_FOLDER, ignore_errors=True)  # other files of an earlier problem stay
+        for one in (EXAMPLE_FILE, MODULE_FILE):
+            (home / one).unlink(missing_ok=True)
+        shutil.copytree(temporary, home, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    return problem_at(home / PROBLEM_FILE)
 
 
 def _tensors_in(written: Expressions, result: Any) -> list[Any]:
-    """The tensors in a value, in the order of `_model_text`."""
+    """The tensors in a value, in the order in which Model returns them."""
     leaves: dict[str, Leaf] = {}
     written.text(result, "result", leaves)
     if not leaves:
@@ -142,57 +124,56 @@ def _tensors_in(written: Expressions, result: Any) -> list[Any]:
     return [leaf.tensor for leaf in leaves.values()]
 
 
-def _model_text(
-    live: Any,
-    is_module: bool,
-    call: Call,
-    answer: Answer,
-    reference: str,
-    numbers: Mapping[str, int],
-    written: Expressions,
-) -> str:
-    """The text of class Model and of the functions it uses. reference: the live function, or the module's class."""
-    leaves: dict[str, Leaf] = {}
-    written.text(answer.result, "result", leaves)
-    listed = ", ".join(f"{one}={one}" for one in numbers)
-    dtypes = [one.dtype for one in live.parameters() if one.is_floating_point()] if is_module else []
-    constructed = CONSTRUCTED.format(
-        sizes=f"dict({listed})", known=dict(numbers), reference=reference, dtype=(dtypes or ["torch.float32"])[0]
-    )
-    return (MODULE if is_module else FUNCTION).format(
-        names=", ".join(call.tensors), positional=", ".join(call.texts),
-        named=", ".join(f"{key!r}: {one}" for key, one in call.named_texts.items()),
-        given=", ".join([*call.texts, *(f"{key}={one}" for key, one in call.named_texts.items())]),
-        returned=", ".join(leaf.path for leaf in leaves.values()),
-        init="".join(f", {one}={value}" for one, value in numbers.items()), reference=reference,
-        constructed=constructed if numbers else "",
-    )  # fmt: skip
+def _fields(
+    live: Any, title: str, call: Call, result: Any, numbers: Mapping[str, int], written: Expressions
+) -> dict[str, Any]:
+    """The fields of problem.py.txt, beside those of its inputs. result: what the live object returned."""
+    torch, leaves = sys.modules["torch"], dict[str, Leaf]()
+    written.text(result, "result", leaves)
+    fields = {
+        "title": f"The function {title}.", "call_of": "arguments_of", "made": "",
+        "names": ", ".join(call.tensors), "positional": ", ".join(call.texts),
+        "named": ", ".join(f"{key!r}: {one}" for key, one in call.named_texts.items()),
+        "returned": ", ".join(leaf.path for leaf in leaves.values()), "numbers": ", ".join(numbers),
+        "defaults": ", ".join(f"{one}={value}" for one, value in numbers.items()),
+    }  # fmt: skip
+    held = [*getattr(live, "parameters", list)()]
+    dtypes = [one.dtype for one in (*held, *call.tensors.values())]
+    # The interpreter's arithmetic in bfloat16 is wrong.
+    fields["small"] = 'dtype="float32", ' if torch.bfloat16 in dtypes else ""
+    if not isinstance(live, torch.nn.Module):
+        return fields | {"called": written.text(live, title)}
+    reference = written.text(torch.nn.utils.parametrize.type_before_parametrizations(live), title)
+    made = MADE.format(self=", ".join(["self", *filter(None, [fields["defaults"]])]), reference=reference)
+    if numbers:
+        dtype = next((one.dtype for one in held if one.is_floating_point()), torch.float32)
+        sizes_ = f"dict({', '.join(f'{one}={one}' for one in numbers)})"
+        made += MADE_AGAIN.format(sizes=sizes_, known=dict(numbers), reference=reference, dtype=dtype)
+    title = f"A module of {reference}, with the state that it had."
+    return fields | {"title": title, "call_of": "call_of", "made": made, "called": "self.module"}
 
 
-def _stated(answer: Answer, gradients: bool) -> str:
-    mutates = f"MUTATES = {answer.changed!r}\n" if answer.changed else ""
-    return f"{mutates}{'GRADIENTS = True' if gradients else ''}\n"
-
-
-def _problem_text(
-    inputs: Inputs, *, title: str, written: Expressions, model: str, numbers: Mapping[str, int], is_bfloat16: bool
-) -> str:
-    small = 'dtype="float32", ' if is_bfloat16 else ""  # the interpreter's arithmetic in bfloat16 is wrong
+def _text(fields: Mapping[str, Any], inputs: Inputs, written: Expressions) -> str:
+    """The text of problem.py."""
+    used = " ".join(map(str, fields.values()))
+    imports = {one for one in {*written.imports, written.home} if f"{one}." in used}
     return _template("problem").format(
-        title=title, home=written.home, model=model,
-        imports=_imports({one for one in {*written.imports, written.home} if f"{one}." in model}),
-        cases=f'\n    dict(name="example", {small}small=True),' if inputs.stored is not None else "",
+        **fields, home=written.home, imports=_imports(imports),
+        cases=f'\n    dict(name="example", {fields["small"]}small=True),' if inputs.stored is not None else "",
         sizes=", ".join(f"{name}={size}" for name, size in inputs.sizes.items()),
         inputs="\n".join(f"        {one}," for one in inputs.texts),
-        init=", ".join(f"{name}={value}" for name, value in numbers.items()), numbers=", ".join(numbers),
     )  # fmt: skip
 
 
-def _session(written: Expressions) -> dict[str, str]:
-    """The session's module, by its path."""
+def _write_sources(folder: Path, written: Expressions, imports: set[str]) -> None:
+    """Write the session's module and the caller's own modules. imports: modules, beside those that expressions name."""
     body = "".join(f"\n\n{one}\n" for one in written.session)
-    # not `format`: the copied text has braces
-    return {f"{written.home}.py": _template("session").replace("{imports}\n", _imports(written.imports)) + body}
+    texts = own_sources(imports | written.imports)
+    # Not by `format`: the copied text has braces.
+    texts[f"{written.home}.py"] = _template("session").replace("{imports}\n", _imports(written.imports)) + body
+    for path, text in texts.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
 
 
 def _imports(names: set[str]) -> str:
@@ -203,40 +184,9 @@ def _template(name: str) -> str:
     return (resources.files("kernelwright.problems.live") / f"{name}.py.txt").read_text(encoding="utf-8")
 
 
-def _is_bfloat16(live: Any, call: Call) -> bool:
-    tensors = [*call.tensors.values(), *getattr(live, "parameters", list)()]
-    return any(one.dtype is _torch().bfloat16 for one in tensors)
-
-
-def _require_own(home: Path) -> None:
-    """Raise `ProblemError` for a folder with other content than a problem that this file wrote."""
-    file = home / PROBLEM_FILE
-    is_own = file.is_file() and MARK in file.read_text(encoding="utf-8", errors="replace")
-    if not is_own and home.exists() and (not home.is_dir() or any(home.iterdir())):
-        raise ProblemError(f"{home} exists and was not written from a live object", "give another name or folder")
-
-
-def _move(made: Path, home: Path) -> None:
-    """Move a written problem to its folder, over one that was written before; other files there stay."""
-    shutil.rmtree(home / SOURCES_FOLDER, ignore_errors=True)
-    for name in (EXAMPLE_FILE, MODULE_FILE):
-        (home / name).unlink(missing_ok=True)
-    shutil.copytree(made, home, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-
-
-def _function_name(function: Any) -> str:
-    while isinstance(function, functools.partial):
-        function = function.func
-    return str(getattr(function, "__name__", type(function).__name__))
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-
-
-def _torch() -> Any:
-    """The caller's torch. Raises `ProblemError` if the program has not imported it."""
-    if "torch" not in sys.modules:
-        raise ProblemError("this program has not imported torch, so it holds no module and no tensor")
-    importlib.import_module("torch.nn.utils.parametrize")
-    return sys.modules["torch"]
+def _name_of(live: Any) -> str:
+    """The name of a function, or of a module's class."""
+    while isinstance(live, functools.partial):
+        live = live.func
+    kind = sys.modules["torch"].nn.utils.parametrize.type_before_parametrizations(live)
+    return re.sub(r"\W+", "", getattr(live, "__name__", kind.__name__)) or "function"
