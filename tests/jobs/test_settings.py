@@ -14,6 +14,7 @@ from kernelwright.cli.main import cli
 from kernelwright.jobs.settings import RunOptions
 from kernelwright.journal import Journal
 from kernelwright.model import Budget, RunSettings
+from llm_server import llm_server
 from samples import SOURCE
 
 WHOLE = """\
@@ -115,7 +116,9 @@ def test_the_two_fields_of_models_reach_the_proposer_and_the_target_the_worker()
     assert run("optimize", *words, "--out", "run").exit_code == 2, "an address is typed, or confirmed"
     result = run("optimize", *words, "--out", "run", "--base-url", "http://127.0.0.1:9")
     assert "127.0.0.1" in result.stderr, "nobody listens there"
-    assert settings_of("run").proposer_options == {"attempts": 1, "model": "small", "base_url": "http://127.0.0.1:9"}
+    with llm_server() as server:
+        run("optimize", *words, "--out", "run", "--base-url", server.url)
+    assert settings_of("run").proposer_options == {"attempts": 1, "model": "small", "base_url": server.url}
     targets: list[str | None] = []
 
     def start(target: str | None) -> Any:

@@ -86,7 +86,7 @@ def test_a_reply_under_way_at_the_limit_is_abandoned_at_the_cost_of_the_dearest(
         assert one == Abandoned(request=2, usage=Usage(input_tokens=100, output_tokens=20, requests=1, assumed=1))
         with Journal.open(run) as journal:
             assert run_usage(read_run(journal)).tokens == 240
-            assert [request.number for request in journal.open_requests()] == [2]
+            assert [request.number for request in fold(journal.events()).open_requests()] == [2]
     with llm_server(*[reply(2**k, 0.0 if k == 11 else HOURS_S) for k in range(11, 15)]) as server:
         session(run, server, LIMIT_MINUTES)
         assert server.seen == [], "the time is up: nothing is asked for again"

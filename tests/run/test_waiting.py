@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from fakes import FakeProposer, FakeWorker, evaluation_of, step
-from kernelwright.journal import Event, EventKind
+from kernelwright.journal import Event, EventKind, fold
 from kernelwright.model import Budget, Candidate, Evaluation, Operator, Proposal, Request
 from kernelwright.propose.protocol import Context
 from kernelwright.run import StopReason
@@ -28,7 +28,7 @@ def test_a_run_whose_requests_all_wait_ends_and_takes_up_the_replies_when_resume
     journal = create(strategy_options={"width": 3, "rounds": 1}, in_flight=3)
     outcome = run(journal, FakeProposer(mailbox))
     assert (outcome.reason, outcome.waiting, outcome.best) == (StopReason.WAITING, (1, 2, 3), None)
-    assert [request.number for request in journal.open_requests()] == [1, 2, 3]
+    assert [request.number for request in fold(journal.events()).open_requests()] == [1, 2, 3]
 
     replies.add(2)
     outcome = run(journal, FakeProposer(mailbox))
@@ -117,7 +117,7 @@ def test_a_resumed_run_with_an_answered_round_goes_on_to_the_next_round_whole(cr
     assert run(journal, FakeProposer(mailbox)).waiting == (4, 5, 6)
     asked = [event.payload for event in journal.events() if event.kind is EventKind.ASKED]
     assert [request.round for request in asked if isinstance(request, Request)] == [0, 1, 1, 1, 2, 2, 2]
-    assert {request.operator for request in journal.open_requests()} == {Operator.IMPROVE}
+    assert {request.operator for request in fold(journal.events()).open_requests()} == {Operator.IMPROVE}
 
 
 def test_one_request_waits_and_two_wait(create: Create) -> None:

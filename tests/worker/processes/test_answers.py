@@ -26,7 +26,10 @@ RESOURCES = {
 }  # fmt: skip
 CODE = {"cubin": "", "metadata": {"name": "k", "num_warps": 4}, "signature": []}
 BRANCHES = [{"function": "k", "arguments": ["int 3"], "ways": [[[0, "int 3"]]], "paths": [[[[1, 0]], 0]]}]
-COMPILED = {"answer": "compiled", "code": CODE, "resources": RESOURCES, "untrue": ["libdevice"], "branches": BRANCHES}
+COMPILED = {
+    "answer": "compiled", "code": CODE, "resources": RESOURCES, "untrue": ["libdevice"], "branches": BRANCHES,
+    "doubts": ["k: an offset may need more than 32 bits: a"],
+}  # fmt: skip
 
 
 def deep(levels: int) -> Any:
@@ -141,7 +144,8 @@ def test_a_compiler_that_was_taken_over_passes_nothing(
     session: Session, monkeypatch: pytest.MonkeyPatch, data: bytes
 ) -> None:
     found = forged(session, monkeypatch, IN_COMPILER, data)
-    assert found.status in (Status.REJECTED, Status.COMPILE_ERROR), found
+    # It is ended by force where it goes on after its answer, and then nothing is known of the candidate.
+    assert found.status in (Status.REJECTED, Status.COMPILE_ERROR, Status.NOT_VERIFIED), found
     assert evaluate(session, Candidate(source=CANDIDATE), "verify").status is Status.PASSED
 
 

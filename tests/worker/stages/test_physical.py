@@ -18,7 +18,7 @@ from kernelwright.worker.processes.limits import Limits
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.compare import measured_case
-from kernelwright.worker.stages.evaluate import once_more
+from kernelwright.worker.stages.evaluate import replaced, with_strided
 from kernelwright.worker.stages.measure import measure
 from kernelwright.worker.stages.physical import below_bound, impossible, verified_anew
 from kernelwright.worker.stages.subject import Subject
@@ -130,6 +130,12 @@ def test_a_search_refuses_a_time_below_the_stated_bound_and_flags_one_below_the_
         "below the derived bound of 20 µs: state work()",
     )
     assert measured(FakeProcesses(HONEST)).below_bound == ""
+
+
+def once_more(subject: Any, results: list[CaseResult]) -> list[CaseResult]:
+    """What an evaluation makes of results of which one is flagged."""
+    every = with_strided(subject.session, [info.case for info in subject.session.loaded().cases])
+    return replaced(results, verified_anew(subject, every))
 
 
 def test_what_is_flagged_is_verified_on_every_case_by_a_new_judge() -> None:
