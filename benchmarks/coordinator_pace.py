@@ -4,7 +4,7 @@
     python benchmarks/coordinator_pace.py watch [--trials 1000] [--clients 20] [--seconds 30] [--json FILE]
 
 Needs no GPU. `trials` runs whole sessions with the fakes of the tests, which compute nothing, and takes the CPU time of
-this process over the first and the last hundred trials. `watch` serves a run of so many trials that gets one more each
+this process over the first and the last hundred trials. `watch` serves a run of that many trials, which grows by one each
 second, to clients that read the page and its events as a browser does; they and the run are another process.
 """
 
@@ -48,7 +48,7 @@ def different(request: Request, context: Context) -> Proposal:
 
 
 def paced(trials: int, strategy: str, budget: Budget, folder: Path) -> dict[str, Any]:
-    """One session of so many trials. cpu_ms: a trial, by when; whole_s: CPU time, with the views at the end."""
+    """One session of that number of trials. cpu_ms: a trial, by when; whole_s: CPU time, with the views at the end."""
     told_s: list[float] = []
 
     @contextmanager
@@ -103,7 +103,7 @@ def watched(trials: int, clients: int, seconds: float, folder: Path) -> dict[str
 
 
 def follow(folder: Path, clients: int, seconds: float) -> None:
-    """The other process: writes one trial a second, and reads as so many browsers."""
+    """The other process: writes one trial a second, and reads as that number of browsers."""
     with Journal.open(folder, writable=True) as journal:
         first = len(journal.trials())
         print("at work", flush=True)
