@@ -4,8 +4,8 @@
     python benchmarks/coordinator_pace.py watch [--trials 1000] [--clients 20] [--seconds 30] [--json FILE]
 
 Needs no GPU. `trials` runs whole sessions with the fakes of the tests, which compute nothing, and takes the CPU time of
-this process over the first and the last hundred trials. `watch` serves a run of that many trials, which grows by one each
-second, to clients that read the page and its events as a browser does; they and the run are another process.
+this process over the first and the last hundred trials. `watch` serves a run of that many trials, which grows by one
+each second, to clients that read the page and its events as a browser does; they and the run are another process.
 """
 
 from __future__ import annotations
