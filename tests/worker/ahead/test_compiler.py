@@ -42,8 +42,6 @@ def get_init_inputs():
     return []
 """
 
-INDUCTOR_WARNS = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # it uses torch.jit when it is imported
-
 
 @pytest.fixture
 def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Case:
@@ -53,7 +51,6 @@ def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Case:
     return load_problem(str(file)).cases[0]
 
 
-@INDUCTOR_WARNS
 def test_what_was_compiled_on_fake_tensors_is_found_when_it_is_needed(
     tmp_path: Path, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,7 +69,6 @@ def test_what_was_compiled_on_fake_tensors_is_found_when_it_is_needed(
     torch.testing.assert_close(made, instance.module(*args, **named))
 
 
-@INDUCTOR_WARNS
 def test_a_graph_that_inductor_would_measure_is_not_in_its_cache(
     tmp_path: Path, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,7 +83,6 @@ def test_a_graph_that_inductor_would_measure_is_not_in_its_cache(
     assert (counters["inductor"]["fxgraph_cache_miss"], counters["inductor"]["fxgraph_cache_hit"]) == (2, 0)
 
 
-@INDUCTOR_WARNS
 @pytest.mark.parametrize(("name", "tunes"), [("compile", False), ("compile_max_autotune", True)])
 def test_each_mode_has_its_own_options_and_where_inductor_would_measure_the_next_graph_follows(
     tmp_path: Path, case: Case, monkeypatch: pytest.MonkeyPatch, name: str, tunes: bool
