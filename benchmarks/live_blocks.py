@@ -166,7 +166,8 @@ def patched_gives_the_same(block: Any, positional: tuple[Any, ...], named: dict[
 
     sys.path.insert(0, str(folder))
     package = importlib.import_module(PACKAGE)
-    block = getattr(block, "_orig_mod", block).eval()
+    block = getattr(block, "_orig_mod", block)
+    block.eval()
     model = torch.nn.ModuleDict({"block": copy.deepcopy(block)})
     with torch.no_grad(), torch.compiler.set_stance("force_eager"):
         expected = block(*copy.deepcopy(positional), **copy.deepcopy(named))

@@ -22,7 +22,7 @@ from fakes import ENVIRONMENT
 from forked import Programs
 from kernelwright.errors import RequestError
 from kernelwright.export.op import constants_of_model, op_files
-from kernelwright.export.op_arguments import RESERVED, arguments_of, arguments_text
+from kernelwright.export.op_arguments import ASSIGNED, READ, arguments_of, arguments_text
 from kernelwright.export.op_forward import forward_text
 from kernelwright.model import BenchReport
 
@@ -284,7 +284,7 @@ def test_a_problem_that_behaves_otherwise_in_training_has_the_kernel_in_evaluati
 def test_no_argument_can_take_the_place_of_a_name_that_the_generated_code_uses(subject: Any) -> None:
     arguments = arguments_of(subject)
     used = names_beside(arguments.names, forward_text(subject, arguments) + arguments_text(subject, arguments))
-    assert {"state", "op", "wins"} <= used <= RESERVED
+    assert {"state", "op", "wins"} <= used <= READ | ASSIGNED
 
 
 def called(subject: Any, name: str) -> Any:
@@ -301,7 +301,8 @@ def test_a_model_constructed_with_an_argument_called_graphs_is_refused() -> None
 
 
 def test_an_argument_called_as_a_name_of_the_generated_code_is_refused() -> None:
-    assert arguments_of(called(softmax(), "count")).names == ("count",)
+    for name in ("count", "key", "state", "wins"):
+        assert arguments_of(called(softmax(), name)).names == (name,)
     with pytest.raises(RequestError, match="has a name that the operator needs: run"):
         arguments_of(called(softmax(), "run"))
 

@@ -18,7 +18,7 @@ from forked import Programs
 from kernelwright.errors import RequestError
 from kernelwright.export.kernelbench import kernelbench_files
 from kernelwright.export.op import op_files
-from kernelwright.export.op_arguments import RESERVED, arguments_of
+from kernelwright.export.op_arguments import ASSIGNED, READ, arguments_of
 from kernelwright.export.pair_arguments import forward_subject, saved_names
 from kernelwright.export.subject import Subject
 from kernelwright.model import TensorSpec
@@ -184,7 +184,7 @@ def test_a_package_passes_its_own_checks_without_a_gpu(one: Subject, tmp_path: P
 def test_no_argument_can_take_the_place_of_a_name_that_the_generated_code_uses(one: Subject) -> None:
     forward = forward_subject(one)
     used = names_beside(arguments_of(forward).names, op_files(one)[f"{one.package}/forward.py"])
-    assert {"state", "op", "wins", "wanted"} <= used <= RESERVED
+    assert {"state", "op", "wins", "wanted"} <= used <= READ | ASSIGNED
 
 
 def test_kernelbench_has_no_place_for_a_backward() -> None:

@@ -42,7 +42,7 @@ def main() -> None:
         FOUND["is right"] = bool(torch.allclose(found.hidden, expected.hidden, 1e-4, 1e-5))
         FOUND["is the module's own kind of result"] = type(found) is Gated and found.note == "plain"
         FOUND["taken"] = taken(x, pair)
-        FOUND["taken: by keyword"] = taken(x, pair=pair)
+        FOUND["taken: by keyword"] = taken(state=x, pair=pair)
         FOUND["taken: another flag"] = taken(x, pair, flag=False)
         FOUND["taken: a list for a tuple"] = taken(x, [*pair])
         FOUND["explained"] = fast_gate.explain(model["first"], x, *pair)

@@ -655,7 +655,7 @@ def test_a_function_that_cannot_be_stored_is_refused_in_one_line(
 
 def test_a_module_that_cannot_be_stored_is_refused_in_one_line(acme: ModuleType, tmp_path: Path) -> None:
     cases = {
-        r"cannot be stored: TypeError: cannot pickle 'generator' object \(remove that attribute first\)": acme.Block(
+        r"cannot be copied: TypeError: cannot pickle 'generator' object \(remove that attribute first\)": acme.Block(
             24, config=(one for one in ())
         ),
         "int is no torch.nn.Module": 3,

@@ -20,8 +20,8 @@ from kernelwright.export.op_forward import forward_text
 from kernelwright.export.pair_arguments import Pair, forward_subject, pair_arguments_text, pair_of
 from kernelwright.export.pair_forward import pair_forward_text
 from kernelwright.export.subject import Subject
-from kernelwright.export.wins import wins_document
-from kernelwright.model import CaseInfo
+from kernelwright.export.wins import spec, wins_document
+from kernelwright.model import CaseInfo, TensorSpec
 from kernelwright.report.evaluation import constant_texts, library_text, serves_texts, unqualified_text
 from kernelwright.source import parse as syntax
 from kernelwright.text.escape import in_code
@@ -98,7 +98,10 @@ def stated(info: CaseInfo) -> dict[str, object]:
     case = info.case
     return {
         "name": case.name, "params": case.params, "dtype": case.dtype, "small": case.small,
-        "held_out": case.held_out, "work_bytes": info.bytes,
+        "held_out": case.held_out, "work_bytes": info.bytes, "init": plain(info.init),
+        "inputs": [spec(value) if isinstance(value, TensorSpec) else value for value in info.inputs],
+        "parameters": [spec(value) for value in info.parameters.values()],
+        "outputs": [spec(value) for value in info.outputs],
     }  # fmt: skip
 
 

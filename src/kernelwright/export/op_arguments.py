@@ -30,6 +30,11 @@ class Arguments:
     fresh: tuple[int, ...]
     mutates: tuple[int, ...]
 
+    @property
+    def local(self) -> tuple[str, ...]:
+        """The names of the arguments inside the generated functions."""
+        return tuple(f"{name}_of_{self.names.index(name)}" if name in ASSIGNED else name for name in self.names)
+
 
 def arguments_of(subject: Subject) -> Arguments:
     """The arguments of the subject's problem. Raises `RequestError` if it cannot become an operator."""
@@ -43,10 +48,10 @@ def arguments_of(subject: Subject) -> Arguments:
         )
     if len(names) != len(case.inputs) or not all(name.isidentifier() for name in names):
         raise RequestError(f"the arguments of {subject.problem.name}'s forward have no names: {names}")
-    if any(name in RESERVED for name in names):
+    if any(name in READ for name in names):
         raise RequestError(
             f"an argument of {subject.problem.name}'s forward has a name that the operator needs: {', '.join(names)}",
-            f"rename it; taken are {', '.join(sorted(RESERVED))}",
+            f"rename it; taken are {', '.join(sorted(READ))}",
         )
     if "graphs" in case.init_names:
         raise RequestError(
@@ -79,14 +84,19 @@ def arguments_of(subject: Subject) -> Arguments:
     )
 
 
-RESERVED = {
-    "self", "rest", "named", "state", "elements", "key", "wins", "parameters", "init", "fallback", "built", "given",
-    "held", "op", "run", "calm", "found_in", "static", "usable", "wins_compiled", "is_compiling", "is_dynamo_compiling",
-    "key_of", "in_graph", "ABSENT", "SCALARS", "Tensor", "literal_eval", "type", "int", "list", "tuple", "isinstance",
-    "AttributeError", "TypeError", "Exception", "error", "apart",
-    "wanted", "wants_gradients", "fits", "transformed", "bool",
+READ = {
+    "self", "fallback", "rest", "named", "op", "run", "calm", "usable", "fits", "static", "transformed", "apart",
+    "found_in", "wants_gradients", "wins_compiled", "is_compiling", "is_dynamo_compiling", "in_graph", "key_of",
+    "ABSENT", "SCALARS", "Tensor", "literal_eval", "type", "int", "list", "tuple", "bool", "isinstance",
+    "AttributeError", "TypeError", "Exception",
 }  # fmt: skip
-"""Every name that the generated functions use: an argument with the same name would hide it."""
+"""Every name that the generated functions read: an argument with the same name would hide it."""
+
+ASSIGNED = {
+    "state", "elements", "key", "wins", "parameters", "given", "wanted", "error", "value", "name",
+    "held", "init", "tensor", "inputs",
+}  # fmt: skip
+"""Every name that the generated functions assign: an argument with the same name has another one inside of them."""
 
 
 def plain(value: object) -> bool:
@@ -140,9 +150,9 @@ AUTOTUNE = {subject.autotune!r}
 
 def parted(given):
     """The operator's arguments as inputs, parameters and constructor arguments."""
-    {tuple_text([*arguments.names, *extra])} = given
+    {tuple_text([*arguments.local, *extra])} = given
     held = {"parameters" if arguments.parameters else "[]"}
-    return {tuple_text(arguments.names)}, held, {"literal_eval(init)" if arguments.has_init else "[]"}
+    return {tuple_text(arguments.local)}, held, {"literal_eval(init)" if arguments.has_init else "[]"}
 
 
 def operator_arguments(inputs, parameters, init_text):

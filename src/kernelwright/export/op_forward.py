@@ -23,7 +23,7 @@ def forward_text(subject: Subject, arguments: Arguments) -> str:
     mutates = bool(arguments.mutates)
     found_in = "found_in, " if arguments.parameters and not mutates else ""
     imported = f"apart, calm, {found_in}usable" if mutates else f"calm, {found_in}static, usable, wins_compiled"
-    given = ", ".join(arguments.names)
+    given = ", ".join(arguments.local)
     return f'''"""The forward of {subject.title}, which chooses: the kernel or PyTorch. Generated.
 
 A call that goes to PyTorch pays for one comparison where it is small, else for one lookup. The rule: whatever is not
@@ -62,7 +62,13 @@ def is_live(subject: Subject) -> bool:
 
 
 def tensors_of(arguments: Arguments) -> list[str]:
-    return [name for name, kind in zip(arguments.names, arguments.kinds, strict=True) if kind == "Tensor"]
+    return [name for name, kind in zip(arguments.local, arguments.kinds, strict=True) if kind == "Tensor"]
+
+
+def renamed_text(arguments: Arguments) -> str:
+    """Text that gives arguments their names inside of the forward; "" if these are the same."""
+    pairs = [pair for pair in zip(arguments.local, arguments.names, strict=True) if pair[0] != pair[1]]
+    return f"        {', '.join(one for one, _ in pairs)} = {', '.join(one for _, one in pairs)}\n" if pairs else ""
 
 
 def key_text(arguments: Arguments) -> str:
@@ -70,7 +76,7 @@ def key_text(arguments: Arguments) -> str:
     tensors = tensors_of(arguments)
     return ", ".join(
         f"{name}.shape, {name}.dtype, {name}.get_device()" if name in tensors else f"type({name}), {name}"
-        for name in arguments.names
+        for name in arguments.local
     )
 
 
@@ -89,13 +95,13 @@ def parameters_text(arguments: Arguments) -> str:
 def constants_text(arguments: Arguments) -> str:
     """Text of the properties that decide, for a graph, whether the kernel is faster."""
     tensors = tensors_of(arguments)
-    constants = [f"{name}.shape, {name}.dtype" if name in tensors else name for name in arguments.names]
+    constants = [f"{name}.shape, {name}.dtype" if name in tensors else name for name in arguments.local]
     return ", ".join([*constants, *["*[tensor.dtype for tensor in parameters]"] * bool(arguments.parameters)])
 
 
 def operands_text(arguments: Arguments) -> str:
     """Text of the operator's arguments."""
-    operands = [*arguments.names, *["list(parameters)"] * bool(arguments.parameters)]
+    operands = [*arguments.local, *["list(parameters)"] * bool(arguments.parameters)]
     return ", ".join([*operands, *["self.fast_state.init_text"] * arguments.has_init])
 
 
@@ -115,15 +121,15 @@ def in_graph_text(arguments: Arguments, eval_only: str) -> str:
 
 def dispatching_text(arguments: Arguments, eval_only: str) -> str:
     """Text of the function that makes the forward."""
-    names, tensors = arguments.names, tensors_of(arguments)
+    names, tensors = arguments.local, tensors_of(arguments)
     given, listed = ", ".join(names), tuple_text(names)
     scalar_check = "".join(f"type({name}) in SCALARS and " for name in names if name not in tensors)
     usable = " and ".join(f"usable({name})" for name in tensors)
     return f'''def dispatching(fallback):
     """A forward that calls the kernel where it wins, and otherwise `fallback`, which takes the same arguments."""
 
-    def forward(self, {", ".join(f"{name}=ABSENT" for name in names)}, *rest, **named):
-        if rest or named or {" or ".join(f"{name} is ABSENT" for name in names)}:
+    def forward(self, {", ".join(f"{name}=ABSENT" for name in arguments.names)}, *rest, **named):
+{renamed_text(arguments)}        if rest or named or {" or ".join(f"{name} is ABSENT" for name in names)}:
             given = [value for value in {listed} if value is not ABSENT]
             return fallback(self, *given, *rest, **named)
         if is_dynamo_compiling():
@@ -151,10 +157,10 @@ def dispatching_text(arguments: Arguments, eval_only: str) -> str:
 def attempt_text(arguments: Arguments) -> str:
     """Text of the kernel's call. For a kernel that changes inputs there is no fallback after a refusal: PyTorch would
     change inputs again that the kernel had partly changed."""
-    given, listed = ", ".join(arguments.names), tuple_text(arguments.names)
+    given, listed = ", ".join(arguments.local), tuple_text(arguments.local)
     parameters, tensors = "parameters" if arguments.parameters else "()", tensors_of(arguments)
     if arguments.mutates:
-        changed = [arguments.names[place] for place in arguments.mutates]
+        changed = [arguments.local[place] for place in arguments.mutates]
         others = [name for name in tensors if name not in changed]
         text = f"""if apart({tuple_text(changed)}, ({"".join(f"{name}, " for name in others)}*{parameters})):
     return run(state.kernel, {listed}, {parameters})"""

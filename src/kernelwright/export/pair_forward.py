@@ -13,6 +13,7 @@ from kernelwright.export.op_forward import (
     key_text,
     operands_text,
     parameters_text,
+    renamed_text,
     tensors_of,
 )
 from kernelwright.export.subject import Subject
@@ -20,7 +21,7 @@ from kernelwright.export.subject import Subject
 
 def pair_forward_text(subject: Subject, arguments: Arguments) -> str:
     """The text of forward.py. subject: of the forward alone."""
-    names, tensors = arguments.names, tensors_of(arguments)
+    names, tensors = arguments.local, tensors_of(arguments)
     given, listed, first = ", ".join(names), tuple_text(names), tensors[0]
     scalar_check = "".join(f"type({name}) in SCALARS and " for name in names if name not in tensors)
     operands, eval_only = operands_text(arguments), eval_only_text(subject)
@@ -66,8 +67,8 @@ def in_graph(fallback, self, {given}):
 def dispatching(fallback):
     """A forward that calls the kernels where they win, and otherwise `fallback`, which takes the same arguments."""
 
-    def forward(self, {", ".join(f"{name}=ABSENT" for name in names)}, *rest, **named):
-        if rest or named or {" or ".join(f"{name} is ABSENT" for name in names)}:
+    def forward(self, {", ".join(f"{name}=ABSENT" for name in arguments.names)}, *rest, **named):
+{renamed_text(arguments)}        if rest or named or {" or ".join(f"{name} is ABSENT" for name in names)}:
             given = [value for value in {listed} if value is not ABSENT]
             return fallback(self, *given, *rest, **named)
         if is_dynamo_compiling():

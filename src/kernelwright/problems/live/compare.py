@@ -28,9 +28,9 @@ class Answer(NamedTuple):
 
 
 def answer_of(live: Any, call: Call, read: Callable[[Any], list[Any]], gradients: bool) -> Answer:
-    """Call `live` on copies of the example, in evaluation mode and not compiled. read: the tensors in a value.
-    gradients: whether those of inputs and parameters are computed. Raises `ProblemError` if the call puts other tensors
-    into its arguments."""
+    """Call `live`, or a copy of a module, on copies of the example, not compiled. read: the tensors in a value.
+    gradients: whether those of inputs and parameters are computed. Raises `ProblemError` if the call puts other
+    tensors into its arguments."""
     torch = sys.modules["torch"]
     importlib.import_module("torch.compiler")
     memo = {id(one): one.detach().clone().requires_grad_(gradients and one.is_floating_point())
@@ -38,21 +38,14 @@ def answer_of(live: Any, call: Call, read: Callable[[Any], list[Any]], gradients
     inputs = [memo[id(one)] for one in call.tensors.values()]
     positional, named = copy.deepcopy((call.positional, call.named), memo)
     before = [one._version for one in inputs]
-    modes = {one: one.training for one in getattr(live, "modules", list)()}
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
-    try:
-        for one in modes:
-            one.training = False
-        with (
-            torch.random.fork_rng(devices), torch.compiler.set_stance("force_eager"),
-            torch.set_grad_enabled(gradients),
-        ):  # fmt: skip
-            result = live(*positional, **named)
-            tensors = read(result)
-            found = _gradients(live, inputs, tensors) if gradients else []
-    finally:
-        for one, mode in modes.items():
-            one.training = mode
+    live = apart(live) if isinstance(live, torch.nn.Module) else live
+    with (
+        torch.random.fork_rng(devices), torch.compiler.set_stance("force_eager"), torch.set_grad_enabled(gradients)
+    ):  # fmt: skip
+        result = live(*positional, **named)
+        tensors = read(result)
+        found = _gradients(live, inputs, tensors) if gradients else []
     if any(one is not other for one, other in zip(read((positional, named)), inputs, strict=True)):
         raise ProblemError(
             "the call puts other tensors into one of its arguments, as into a cache",
@@ -60,6 +53,22 @@ def answer_of(live: Any, call: Call, read: Callable[[Any], list[Any]], gradients
         )
     changed = tuple(name for name, one, then in zip(call.tensors, inputs, before, strict=True) if one._version != then)
     return Answer(result, [one.detach() for one in (*tensors, *found)], changed)
+
+
+def apart(module: Any) -> Any:
+    """A copy with the same parameters, in evaluation mode, without what the module keeps between calls until it is
+    trained again. Raises `ProblemError` if it cannot be copied."""
+    torch = sys.modules["torch"]
+    shared = {id(one): one for one in module.parameters()}
+    held = [one for part in module.modules() for one in vars(part).values() if isinstance(one, torch.Tensor)]
+    shared |= {id(one): one.detach() for one in held if one.grad_fn is not None}  # which PyTorch does not copy
+    try:
+        made = copy.deepcopy(module, shared)
+        made.train()  # which may return nothing
+        made.eval()
+    except Exception as error:  # any class may state how it is copied
+        raise ProblemError(f"the module cannot be copied: {said(error)}", "remove that attribute first") from error
+    return made
 
 
 def _gradients(live: Any, inputs: list[Any], tensors: list[Any]) -> list[Any]:

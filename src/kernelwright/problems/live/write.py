@@ -20,7 +20,7 @@ from typing import Any
 from kernelwright.errors import ProblemError
 from kernelwright.problems.gallery import PROBLEM_FILE
 from kernelwright.problems.live import sizes
-from kernelwright.problems.live.compare import answer_of, difference, loaded, said
+from kernelwright.problems.live.compare import answer_of, apart, difference, loaded, said
 from kernelwright.problems.live.expressions import Expressions, Leaf
 from kernelwright.problems.live.inputs import Call, Inputs, places_of, read_call, read_inputs
 from kernelwright.problems.live.sources import own_sources
@@ -78,6 +78,7 @@ def write_live(
     written = Expressions(f"{re.sub(r'[^0-9A-Za-z]+', '_', name).lower()}_code")
     call = read_call(live.forward if is_module else live, example_inputs, named_inputs, written)
     read = functools.partial(_tensors_in, written)
+    live = apart(live) if is_module else live
     try:
         first, second = (answer_of(live, call, read, gradients) for _ in range(2))
     except ProblemError:
