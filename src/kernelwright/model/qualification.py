@@ -29,8 +29,9 @@ class CaseQualification(Record, frozen=True, kw_only=True):
     """The qualification of one case. answers: trivial answers. ignored: for each input, parameter and buffer, the
     answer of a kernel that ignores it (correct for other values). constant: inputs, parameters and buffers that are the
     same in every draw. rounded: integer outputs that the framework's rounding changes; its own value and that of
-    float64 both count as correct. dead: parameters and buffers that no output depends on, in float64; a kernel may
-    leave them out. unused: inputs that no output depends on, in float64; such a problem does not qualify."""
+    float64 both count as correct. dead: parameters and buffers that no output depends on, in float64, and inputs that
+    forward gives to no operator; a kernel may leave them out. unused: other inputs that no output depends on, in
+    float64; such a problem does not qualify."""
 
     case: str
     answers: tuple[TrivialAnswer, ...]
@@ -62,6 +63,6 @@ class QualificationReport(Record, frozen=True, kw_only=True):
 
     @property
     def dead(self) -> tuple[str, ...]:
-        """Parameters and buffers that no output of any judged case depends on."""
+        """Tensors that no output of any judged case depends on."""
         every = [set(case.dead) for case in self.cases]
         return tuple(name for name in (self.cases[0].dead if every else ()) if all(name in one for one in every))

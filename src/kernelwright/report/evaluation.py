@@ -204,7 +204,7 @@ def unqualified_text(reason: str) -> str:
 
 
 def dead_text(dead: Sequence[str]) -> str:
-    """Which parameters no kernel needs."""
+    """Which tensors no kernel needs."""
     return f"no output depends on {', '.join(dead)}: a kernel may leave that out"
 
 

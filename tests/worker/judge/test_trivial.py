@@ -154,13 +154,13 @@ def test_a_parameter_that_matters_below_the_tolerance_still_disqualifies(tmp_pat
     assert [one.name for one in found.accepted] == ["without parameter bias"]
 
 
-def test_an_input_that_no_output_depends_on_is_never_dead(tmp_path: Path) -> None:
+def test_an_input_that_no_output_depends_on_is_dead_only_if_no_operator_gets_it(tmp_path: Path) -> None:
     made = judge(tmp_path, "torch.softmax(x + y, 1)", "torch.randn(40, 5), torch.randn(40, 1)", signature="x, y")
     found = qualified(made)
     assert found.dead == ()
     assert [one.name for one in found.accepted] == ["without input y"]
     left_out = qualified(judge(tmp_path, "torch.softmax(x, 1)", "torch.randn(40, 5), torch.randn(4)", signature="x, y"))
-    assert (left_out.dead, left_out.unused) == ((), ("input y",))
+    assert (left_out.dead, left_out.unused, left_out.accepted) == (("input y",), (), ())
     below = judge(tmp_path, "torch.sigmoid(x) + 1e-9 * y.clamp(-1, 1)", "torch.randn(40, 5), torch.randn(40, 1)",
                   signature="x, y")  # fmt: skip
     assert qualified(below).unused == ()

@@ -1,7 +1,7 @@
 """Whether the reference's outputs depend on a tensor: its outputs in float64 with other values in the tensor's place.
 
-A parameter on which no output depends is *dead*. A layer norm after a convolution takes its bias away, and leaves
-rounding errors, which grow with the bias.
+A parameter on which no output depends is *dead*, and so is an input that forward gives to no operator. A layer norm
+after a convolution takes its bias away, and leaves rounding errors, which grow with the bias.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from kernelwright.worker.judge import tolerance
 from kernelwright.worker.judge.draws import PERIOD, Draws
 from kernelwright.worker.judge.rounding import roughly
-from kernelwright.worker.reference.instance import Instance, accepted, cast, given, outputs
+from kernelwright.worker.reference.instance import Instance, accepted, cast, given, outputs, ran, with_copies
 
 DEAD_FACTORS = (1000.0, -1.0)
 """Factors for a parameter, to test whether it changes the outputs; zeros and other values are tried too."""
@@ -48,6 +51,26 @@ def is_dead(draws: Draws, case: str, position: int) -> bool:
         if not all(_is_same(wide, position, other, before) for other in others):
             return False
     return True
+
+
+class _Reads(TorchDispatchMode):
+    """Collects the tensors that operators take."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken: list[Tensor] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.taken += (leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor))
+        return func(*args, **(kwargs or {}))
+
+
+def is_read(draws: Draws, case: str, position: int) -> bool:
+    """Whether forward gives an input to an operator. Library blocks take arguments that only other classes use."""
+    instance = with_copies(draws.answer(case, 0).instance)
+    with _Reads() as reads:
+        ran(instance)
+    return any(one is given(instance)[position][1] for one in reads.taken)
 
 
 def _is_same(wide: Instance, position: int, other: Tensor, before: tuple[Tensor, ...]) -> bool:

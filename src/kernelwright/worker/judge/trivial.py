@@ -2,8 +2,8 @@
 
 A case on which a trivial answer passes cannot show that a kernel is right. A candidate has to be right on every draw,
 so a trivial answer is accepted only if no draw rejects it. The problem's own inputs come first, other distributions
-only if these reject nothing. A parameter that does not change the outputs in float64 either is *dead*: a kernel may
-leave it out, and the case is not at fault.
+only if these reject nothing. A parameter that does not change the outputs in float64 either is *dead*, and so is an
+input that forward gives to no operator: a kernel may leave it out, and the case is not at fault.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kernelwright.model import CaseQualification, TrivialAnswer
 from kernelwright.worker.judge import tolerance
 from kernelwright.worker.judge.answer import Answer, framework_outputs
 from kernelwright.worker.judge.comparison import compared
-from kernelwright.worker.judge.dependence import is_dead, outputs_with, perturbed
+from kernelwright.worker.judge.dependence import is_dead, is_read, outputs_with, perturbed
 from kernelwright.worker.judge.draws import ALWAYS, PERIOD, Draws
 from kernelwright.worker.reference import values
 from kernelwright.worker.reference.instance import accepted, given
@@ -85,7 +85,8 @@ def qualification(draws: Draws, case: str) -> CaseQualification:
             continue
         ignored.append(found)
         if found.accepted and is_dead(draws, case, position):
-            (unused if name.startswith("input ") else dead).append(name)
+            is_fault = name.startswith("input ") and is_read(draws, case, position)
+            (unused if is_fault else dead).append(name)
     return CaseQualification(
         case=case,
         answers=tuple(answer for answer in trivial if answer is not None),
