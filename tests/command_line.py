@@ -14,6 +14,7 @@ from fakes import FakeWorker
 from kernelwright.cli.context import Parts
 from kernelwright.cli.main import cli
 from kernelwright.evaluator.protocol import Worker
+from kernelwright.jobs.runs import GENERATING, QUALIFYING, READING, STARTING
 
 PROBLEM = """\
 class Model:
@@ -29,6 +30,8 @@ def get_init_inputs():
     return []
 """
 
+STAGES = (STARTING, READING, GENERATING, QUALIFYING)
+
 
 def run(*words: str, worker: Worker | None = None, **environment: str) -> Result:
     """`kernelwright WORDS`. environment: variables that are set meanwhile."""
@@ -37,9 +40,9 @@ def run(*words: str, worker: Worker | None = None, **environment: str) -> Result
 
 
 def fault(result: Result) -> str:
-    """The one line that a request or machine at fault leaves on standard error."""
+    """The one line that a request or machine at fault leaves on standard error, after those of the stages before."""
     assert result.exit_code == 2, (result.exit_code, result.stdout, result.stderr)
-    lines = result.stderr.splitlines()
+    lines = [line for line in result.stderr.splitlines() if not line.endswith(STAGES)]
     assert len(lines) == 1, result.stderr
     assert lines[0].startswith("error: ")
     assert "Traceback" not in result.output

@@ -91,7 +91,7 @@ def run_info(**settings: object) -> RunInfo:
         kernelwright="0",
         created="2026-01-01T00:00:00+00:00",
         settings=RunSettings(problem="problem.py", **settings),  # type: ignore[arg-type]
-        problem=PROBLEM,
+        problem=msgspec.structs.replace(PROBLEM, dtype=settings.get("dtype")),
         environment=ENVIRONMENT,
         starter=starter,
     )
@@ -176,8 +176,12 @@ class FakeWorker:
     ) -> ProblemInfo:  # fmt: skip
         self.dtypes.append(dtype)
         self.libraries.append(library)
-        if library is not None:
-            self.problem = msgspec.structs.replace(self.problem, library=library)
+        cases = self.problem.cases
+        if dtype is not None:
+            cast = (msgspec.structs.replace(one.case, dtype=dtype) for one in cases)
+            cases = tuple(msgspec.structs.replace(one, case=case) for one, case in zip(cases, cast, strict=True))
+        library = library or self.problem.library
+        self.problem = msgspec.structs.replace(self.problem, dtype=dtype, library=library, cases=cases)
         return self.problem
 
     def qualify(self, every: bool = False) -> QualificationReport:
@@ -239,6 +243,7 @@ class FakeWorker:
             problem=self.problem.name,
             environment=self.where,
             library=self.problem.library,
+            dtype=self.problem.dtype,
             cases=tuple(
                 BenchCase(
                     case=case.name,

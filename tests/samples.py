@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from kernelwright.journal import Session
 from kernelwright.model import (
     Bound,
@@ -193,7 +195,7 @@ def run_info(device: str | None = None, **settings: object) -> RunInfo:
         kernelwright="0.1.0",
         created="2026-11-21T10:00:00Z",
         settings=RunSettings(problem="softmax", **settings),  # type: ignore[arg-type]
-        problem=problem_info(),
+        problem=msgspec.structs.replace(problem_info(), dtype=settings.get("dtype")),
         environment=environment(device),
         starter=Candidate(source=SOURCE),
     )

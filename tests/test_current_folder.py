@@ -103,7 +103,7 @@ def test_what_a_profiler_starts_imports_none(ran: Path) -> None:
     tool.write_text(tool.read_text().replace("$KERNELWRIGHT_PROGRAM", python()[0]))
     tool.chmod(0o755)
     site: Any = SimpleNamespace(scratch=Path.cwd(), limits=Limits(), lease=MutexOfNobody())
-    job = Job(problem="none.py", case="none", dtype=None, device="cpu", marks="none")
+    job = Job(problem="none.py", case="none", device="cpu", marks="none")
     with pytest.raises(CannotProfile):
         run_program(site, job)
     with pytest.raises(CannotProfile):

@@ -47,7 +47,8 @@ def test_both_times_are_kept_and_only_ours_decides() -> None:
 def test_the_table_names_both_and_the_next_step() -> None:
     Path("mine.py").write_text(KERNEL.format(block=32))
     text = run("import", "double.py", "agent", "--limit", "2", "--candidate", "mine.py").stdout
-    assert text.splitlines()[0].split() == ["seed", "recorded", "here"]
+    assert text.splitlines()[0] == "double"
+    assert text.splitlines()[1].split() == ["seed", "recorded", "here"]
     assert "not tried: round_3" in text
     assert "(the problem's own)" in text
     assert "kernelwright optimize double.py --starter imports/double-kernelagent/best.py" in text

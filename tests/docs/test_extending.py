@@ -266,7 +266,7 @@ def test_where_the_profilers_tool_is_missing_the_next_is_tried(
     monkeypatch.setenv("PATH", str(tmp_path))
     module, table = profilers
     site: Any = None
-    job = Job(problem="", case="", dtype=None, device="cpu", marks="none")
+    job = Job(problem="", case="", device="cpu", marks="none")
     own = [one for one in table if isinstance(one, module.NsightSystems)]
     assert operation.by_first(site, job, False, own) == (None, (), {"nsys": "nsys is not on PATH"})
     with pytest.raises(module.CannotProfile, match="no table of kernels"):

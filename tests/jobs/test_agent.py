@@ -20,6 +20,7 @@ from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.agent import AgentSession
 from kernelwright.jobs.background import Background
 from kernelwright.jobs.optimize import optimize
+from kernelwright.jobs.runs import QUALIFYING, READING, STARTING
 from kernelwright.jobs.settings import read_settings
 from kernelwright.journal import Journal
 from kernelwright.model import Candidate, Evaluation, RunSettings
@@ -121,7 +122,7 @@ def test_replies_are_judged_and_nothing_is_printed(capfd: pytest.CaptureFixture[
     assert workers.alive == 1
     agent.close()
     assert workers.alive == 0
-    assert lines == ["double: measuring the best beside PyTorch"]
+    assert lines == [f"double: {STARTING}", READING, QUALIFYING, "double: measuring the best beside PyTorch"]
     assert capfd.readouterr() == ("", "")
 
 

@@ -136,3 +136,12 @@ def test_the_cases_are_those_of_the_report_or_chosen_ones_of_them() -> None:
     assert names(BenchSettings(cases=("odd",), repeat=2)) == ["odd"]
     with pytest.raises(RequestError, match="was not benched on case 'small'"):
         names(BenchSettings(cases=("small",)))
+
+
+def test_the_dtype_is_that_of_the_earlier_report_unless_another_is_asked_for(baseline: Path) -> None:
+    report = msgspec.json.decode(baseline.read_bytes(), type=BenchReport)
+    baseline.write_text(document_text(msgspec.structs.replace(report, dtype="bfloat16")))
+    for settings, dtype in ((BenchSettings(), "bfloat16"), (BenchSettings(dtype="float16"), "float16")):
+        worker = FakeWorker()
+        gate("double", "mine.py", baseline, 0.02, settings, start_worker=starting(worker), notify=pytest.fail)
+        assert worker.dtypes == [dtype]

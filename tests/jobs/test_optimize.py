@@ -20,6 +20,7 @@ from kernelwright.errors import ConfigError, MachineError, ProblemError, Provide
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.in_mode_any import said_of
 from kernelwright.jobs.optimize import optimize, resume
+from kernelwright.jobs.runs import QUALIFYING, READING, STARTING
 from kernelwright.jobs.settings import read_settings
 from kernelwright.jobs.worker import StartWorker
 from kernelwright.journal import Event, EventKind, Journal, RunState
@@ -63,8 +64,9 @@ def test_a_search_gives_its_folder_its_verdict_and_the_confirmed_best(capfd: pyt
     assert found.best.number == found.outcome.best
     assert re.search(r"as fast as eager PyTorch \(95 %: .*\), .* as fast as the starter's 400.0 µs", found.verdict)
     assert (found.folder / "best_kernel.py").is_file()
-    assert lines[0] == f"run folder: {found.folder}"
-    assert lines[1] == "search starts; budget left: 16 of 16 trials"
+    assert lines[:3] == [f"double: {STARTING}", READING, QUALIFYING]
+    assert lines[3] == f"run folder: {found.folder}"
+    assert lines[4] == "search starts; budget left: 16 of 16 trials"
     assert lines[-2:] == ["search stops: trials", "double: measuring the best beside PyTorch"]
     assert capfd.readouterr() == ("", "")
 
@@ -120,7 +122,7 @@ def test_a_display_that_the_caller_brings_replaces_the_lines() -> None:
     optimize("double", trials=2, start_worker=starting(), notify=lines.append, display=display)
     assert kinds[0] is EventKind.STARTED
     assert kinds[-1] is EventKind.STOPPED
-    assert [line.partition(":")[0] for line in lines] == ["run folder", "double"]
+    assert [line.partition(":")[0] for line in lines] == ["double", READING, QUALIFYING, "run folder", "double"]
 
 
 def test_without_a_settings_file_that_is_given_none_is_read() -> None:
@@ -175,10 +177,10 @@ def test_what_needs_no_gpu_ends_a_run_before_the_problem_is_qualified() -> None:
 def test_a_torch_that_is_newer_than_those_tried_is_named_at_the_start_and_in_the_error() -> None:
     new, lines = msgspec.structs.replace(ENVIRONMENT, torch="99.0.1"), list[str]()
     optimize("double", trials=1, out="run", start_worker=starting(FakeWorker(where=new)), notify=lines.append)
-    assert lines[0].startswith("torch 99.0.1 is newer than")
+    assert lines[1].startswith("torch 99.0.1 is newer than")
     lines.clear()
     resume("run", Budget(trials=2), start_worker=starting(FakeWorker(where=new)), notify=lines.append)
-    assert lines[0].startswith("torch 99.0.1 is newer than")
+    assert lines[1].startswith("torch 99.0.1 is newer than")
     Path("double/starter.py").unlink()
     worker = FakeWorker(where=new, generated=Generated(reason="a new form"))
     with pytest.raises(RequestError, match=r"a new form; torch 99\.0\.1 is newer than"):
@@ -192,7 +194,7 @@ def test_a_problem_that_does_not_qualify_and_a_machine_without_torch_raise() -> 
     assert not Path("runs").exists()
     lines: list[str] = []
     optimize("double", trials=2, unqualified=True, start_worker=starting(poor), notify=lines.append)
-    assert lines[0] == "going on although double does not qualify: zeros would pass"
+    assert lines[3] == "going on although double does not qualify: zeros would pass"
 
     def start(target: str | None) -> None:
         raise MachineError("no torch", "install it")

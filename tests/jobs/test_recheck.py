@@ -111,7 +111,7 @@ def test_a_size_that_pytorch_serves_may_get_slower_still(tmp_path: Path) -> None
 
 
 def test_it_is_judged_in_the_dtype_in_which_it_was_found_right(tmp_path: Path) -> None:
-    write(op_files(replace(softmax(), dtype="float16")), tmp_path)
+    write(op_files(replace(softmax(), problem=msgspec.structs.replace(softmax().problem, dtype="float16"))), tmp_path)
     worker = FakeWorker(answer=right)
     recheck(tmp_path, start_worker=starting(worker), notify=pytest.fail, timing=False)
     assert worker.dtypes == ["float16"]

@@ -59,7 +59,7 @@ def on_a_gpu(folder: Path, dtype: str, rows: int, columns: int) -> CaseQualifica
     file = folder / "problem.py"
     file.write_text(source.replace("torch.cumsum(x, dim=-1)", sums) + SCAN + case)
     problem = load.load_problem(str(file))
-    draws = Draws(problem, None, "cpu").foreseeable()
+    draws = Draws(problem, "cpu").foreseeable()
     draws.draws_for = lambda case: [0]  # the inputs as given: all distributions of rows this long take minutes
     return qualification(draws, "one")
 

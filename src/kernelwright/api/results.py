@@ -54,7 +54,7 @@ class VerifyResult(Verification, frozen=True, kw_only=True):
         return evaluation_text(self.evaluation, self.problem.cases)
 
     def _repr_html_(self) -> str:
-        title = f"{self.problem.name}: {headline(self.evaluation)}"
+        title = f"{self.problem.title}: {headline(self.evaluation)}"
         return html(title, [results_table(self.evaluation.results, self.problem.cases)])
 
 
@@ -69,11 +69,15 @@ class CheckResult(ProblemCheck, frozen=True, kw_only=True):
     def __str__(self) -> str:
         stated = [stated_text(self.problem.stated)] if self.problem.stated is not None else []
         return "\n\n".join(
-            [qualification_text(self.qualification), bounds_text(self.problem.cases, self.eager), *stated]
+            [
+                qualification_text(self.qualification, self.problem.title),
+                bounds_text(self.problem.cases, self.eager),
+                *stated,
+            ]
         )
 
     def _repr_html_(self) -> str:
-        return html(verdict(self.qualification), [bounds_text(self.problem.cases, self.eager)])
+        return html(verdict(self.qualification, self.problem.title), [bounds_text(self.problem.cases, self.eager)])
 
 
 class BenchResult(BenchReport, frozen=True, kw_only=True):
@@ -98,7 +102,7 @@ class ProfileResult(ProfileReport, frozen=True, kw_only=True):
         return "\n\n".join([*map(profiled_text, self.profiles), *([self.failure] if self.failure else [])])
 
     def _repr_html_(self) -> str:
-        return html(self.failure or f"profile of {self.problem.name}", map(profiled_text, self.profiles))
+        return html(self.failure or f"profile of {self.problem.title}", map(profiled_text, self.profiles))
 
 
 @dataclass(frozen=True)

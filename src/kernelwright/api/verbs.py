@@ -46,7 +46,7 @@ def verify(
     """Judge a candidate on every case, including held-out ones, without timing.
 
     library: which library steps candidates may use ("none", "finish" or "any"); None: as the problem states. config:
-    values of the candidate's tunables. dtype: of the full-size cases (torch's name); None: their stated dtype. which:
+    values of the candidate's tunables. dtype: that all cases are cast to (torch's name); None: their own. which:
     "derived" to derive small and odd cases where the problem states none, "stated" for the stated ones only.
     unqualified: continue even if trivial answers solve the problem. target: compile target, only without a GPU. A
     failing candidate is a result, not an exception. Raises `ProblemError` for the problem, `RequestError` for the
@@ -93,7 +93,7 @@ def check(
 ) -> CheckResult:
     """Whether a problem can distinguish a kernel from a trivial answer, and the bound of each case.
 
-    dtype: of the full-size cases (torch's name); None: their stated dtype. library, which: as for `verify`. target:
+    dtype: that all cases are cast to (torch's name); None: their own. library, which: as for `verify`. target:
     compile target, only without a GPU. Raises `ProblemError` for a file that is not a problem.
     """
     found = check_job.check(

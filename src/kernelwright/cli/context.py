@@ -78,7 +78,8 @@ model_options = together(
 )
 
 dtype_option = click.option(
-    "--dtype", help="Run the full-size cases in this dtype (torch's name) instead of the stated one."
+    "--dtype",
+    help="Cast the problem's module and inputs to this dtype, bfloat16 or float16 (torch's names), in every case.",
 )
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import click
 
 from kernelwright.cli import complete, options
-from kernelwright.cli.context import Parts, json_option, library_option, unqualified_option, worker_command
+from kernelwright.cli.context import (
+    Parts,
+    dtype_option,
+    json_option,
+    library_option,
+    unqualified_option,
+    worker_command,
+)
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.export.exporters import EXPORTERS
 from kernelwright.jobs import export as job
@@ -47,6 +54,7 @@ from kernelwright.model import LibraryMode
     help="Time these sizes too, every combination; names are the problem's. Repeatable.",
 )
 @click.option("--dtypes", metavar="D,D", help="Dtypes of the sizes of --vary.")
+@dtype_option
 @library_option
 @unqualified_option
 @json_option
@@ -65,6 +73,7 @@ def export(
     measure: bool | None,
     vary: tuple[str, ...],
     dtypes: str | None,
+    dtype: str | None,
     library: LibraryMode | None,
     unqualified: bool,
     target: str | None,
@@ -81,7 +90,7 @@ def export(
     executed with your rights, to check it: read both first if the run is from elsewhere.
     """
     found = job.export(
-        ExportSource(what, problem, trial, options.config(config), name, results, library, unqualified, target),
+        ExportSource(what, problem, trial, options.config(config), name, results, library, unqualified, target, dtype),
         start_worker=parts.start_worker,
         notify=note,
         format=format_name,

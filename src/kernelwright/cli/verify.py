@@ -76,9 +76,9 @@ def verify(
     info, environment = judged[0].problem, judged[0].environment
     named = list(zip(candidates, (one.evaluation for one in judged), strict=True))
     if several:
-        say(f"{info.name}\n\n{verifications_table(named)}\n", as_json)
+        say(f"{info.title}\n\n{verifications_table(named)}\n", as_json)
     else:
-        say(f"{candidates[0]} for {info.name}\n\n{evaluation_text(judged[0].evaluation, info.cases)}\n", as_json)
+        say(f"{candidates[0]} for {info.title}\n\n{evaluation_text(judged[0].evaluation, info.cases)}\n", as_json)
     say(settings_text("environment", environment_settings(environment)), as_json)
     if as_json:
         documents = [one.document(candidate) for candidate, one in zip(candidates, judged, strict=True)]

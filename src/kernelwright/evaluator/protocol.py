@@ -44,7 +44,7 @@ class Worker(Protocol):
     ) -> ProblemInfo:
         """Read the problem at `path`; raises `ProblemError`. Must precede the calls below.
 
-        dtype: overrides the dtype of every case that is not small. timed: names of the cases to score, () for all.
+        dtype: that every case is cast to; None: its own. timed: names of the cases to score, () for all.
         narrow: leave out small and held-out cases with wider elements than the cases to score, for a config that is
         chosen for the scored cases only. library: overrides the mode that the problem states. which: whether to derive
         cases where the problem states none.

@@ -30,7 +30,7 @@ def kernelbench_files(subject: Subject) -> dict[str, str]:
         )
     made = f"candidate {subject.candidate.id}, made by kernelwright {subject.environment.kernelwright}"
     remarks = [library_text(subject.evaluation), *constant_texts(subject.evaluation.constant)]
-    header = "".join(map(comment, (f"{subject.problem.name}: {made}", *remarks)))
+    header = "".join(map(comment, (f"{subject.problem.title}: {made}", *remarks)))
     source = f"{header}\n{subject.source.rstrip()}\n"
     if form_of(subject.source) == "kernel_function":
         source += wrapper(subject)

@@ -31,9 +31,8 @@ REGIMES = {
 
 @dataclass(frozen=True)
 class Package:
-    """A package on disk. home: the folder of its modules. dtype: in which the full-size cases were judged; None: their
-    stated dtype. library: the library steps that the problem allowed. changed: files that were edited after the export.
-    """
+    """A package on disk. home: the folder of its modules. dtype: to which all cases are cast; None: as stated. library:
+    the library steps that the problem allowed. changed: files that were edited after the export."""
 
     home: Path
     candidate: Candidate

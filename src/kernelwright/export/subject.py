@@ -19,10 +19,10 @@ from kernelwright.text.escape import in_code
 @dataclass(frozen=True)
 class Subject:
     """A kernel to export. problem_text: text of the problem's file; cases_text: of its sidecar, None if there is none.
-    evaluation: the candidate's last evaluation, on `environment`. package: the package's name. dtype: of the full-size
-    cases; None: their stated dtype. results: a bench report and the name of the kernel's row in it. measures: whether
-    the package times itself directly after the export. run: the run that found it, None for a candidate's file; trial:
-    its number in the run. beside: the other files that the problem's file needs, by their paths beside it."""
+    evaluation: the candidate's last evaluation, on `environment`. package: the package's name. results: a bench report
+    and the name of the kernel's row in it. measures: whether the package times itself directly after the export. run:
+    the run that found it, None for a candidate's file; trial: its number in the run. beside: the other files that the
+    problem's file needs, by their paths beside it."""
 
     problem: ProblemInfo
     problem_text: str
@@ -31,7 +31,6 @@ class Subject:
     evaluation: Evaluation
     environment: Environment
     package: str
-    dtype: str | None = None
     results: tuple[BenchReport, str] | None = None
     measures: bool = False
     run: RunView | None = None
@@ -46,7 +45,7 @@ class Subject:
     @property
     def title(self) -> str:
         """The problem's name as a part of a text of the export."""
-        return in_code(self.problem.name)
+        return in_code(self.problem.title)
 
     @property
     def maker(self) -> str:
@@ -77,7 +76,7 @@ class Subject:
             "problem": {
                 "name": self.problem.name,
                 "sha256": codec.sha(self.problem_text),
-                "dtype": self.dtype,
+                "dtype": self.problem.dtype,
                 "library": self.evaluation.library,
             },
             "candidate": {

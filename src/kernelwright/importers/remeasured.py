@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from kernelwright.importers.seed import Seed
-from kernelwright.model import Environment, Evaluation, LibraryMode, Record, Scalar
+from kernelwright.model import Environment, Evaluation, LibraryMode, Record, Scalar, titled
 from kernelwright.report.evaluation import mode_text
 from kernelwright.source import render
 from kernelwright.text.escape import comment
@@ -30,7 +30,8 @@ class Remeasured(Record, frozen=True, kw_only=True):
 class Imported(Record, frozen=True, kw_only=True):
     """The document of `import --json`. importer: name of the importer that read the source. starter: the evaluation of
     the problem's starter, None if there is none. left: names of seeds beyond the limit. useless: by entry that is not a
-    seed, the reason. best: name of the fastest seed that passed. library: the library steps that seeds were allowed."""
+    seed, the reason. best: name of the fastest seed that passed. library: the library steps that seeds were allowed.
+    dtype: as in `ProblemInfo`."""
 
     schema_version: int = 1
     problem: str
@@ -43,6 +44,7 @@ class Imported(Record, frozen=True, kw_only=True):
     useless: dict[str, str] = msgspec.field(default_factory=dict)
     best: str | None = None
     library: LibraryMode = "none"
+    dtype: str | None = None
 
 
 def best_of(seeds: tuple[Remeasured, ...]) -> Remeasured | None:
@@ -55,7 +57,7 @@ def imported_text(imported: Imported) -> str:
     rows = [[one.seed.name, recorded_text(one.seed), here_text(one.evaluation), said(one)] for one in imported.seeds]
     if imported.starter is not None:
         rows.append(["(the problem's own)", "", here_text(imported.starter), imported.starter.reason])
-    lines = [table(["seed", "recorded", "here", ""], rows, left=[""])]
+    lines = [titled(imported.problem, imported.dtype), table(["seed", "recorded", "here", ""], rows, left=[""])]
     lines += [f"not a kernel: {name}: {why}" for name, why in imported.useless.items()]
     if mode := mode_text(imported.library):
         lines.append(mode)

@@ -264,7 +264,7 @@ class AgentSession:
             finished = sum(view.info.settings.counts(trial.request) for trial in view.trials)
             return {
                 "run": str(run.journal.folder),
-                "problem": run.journal.info.problem.name,
+                "problem": run.journal.info.problem.title,
                 "sandbox": run.journal.info.environment.sandbox,
                 "doing": doing,
                 "over": over,

@@ -37,7 +37,7 @@ class BenchSettings:
 
     cases: names of the cases to measure; () for all but the small ones. held_out: where `cases` is empty, measure the
     held-out cases too. compile, max_autotune: measure `torch.compile`, and its max-autotune mode (slow). repeat: number
-    of measurements, each in new processes. dtype: of the full-size cases (torch's name), None for their own.
+    of measurements, each in new processes. dtype: that all cases are cast to (torch's name), None for their own.
     unqualified: go on even if trivial answers solve the problem. library: which library steps candidates may contain,
     None for what the problem states. target: compile target, only without a GPU. which: whether cases are derived where
     the problem states none.

@@ -40,6 +40,7 @@ class ProblemCheck(Record, frozen=True, kw_only=True):
             "layouts": self.problem.layouts,
             "precision": self.problem.precision,
             "library": self.problem.library,
+            "dtype": self.problem.dtype,
             "stated": self.problem.stated,
             "derived": derived_document(self.problem),
             "environment": self.environment,
@@ -58,8 +59,8 @@ def check(
     """Try trivial answers on every case that this machine can compute; on a GPU, time eager PyTorch too.
 
     problem: a file, a folder with `problem.py`, or a name in the gallery. target: compile target, only without a GPU.
-    dtype: of the full-size cases (torch's name), None for their own. library: which library steps candidates may hold,
-    None for what the problem states. which: whether cases are derived where the problem states none. Raises
+    dtype: that all cases are cast to (torch's name), None for their own. library: which library steps candidates may
+    hold, None for what the problem states. which: whether cases are derived where the problem states none. Raises
     `ProblemError` for the problem.
     """
     found = read_problem(problem)

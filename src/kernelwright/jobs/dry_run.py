@@ -54,7 +54,7 @@ def dry_run(
     ):
         sent, file, ended = (None, None, "") if shown is None else first_prompt(opened, shown)
     return DryRun(
-        problem=opened.journal.info.problem.name,
+        problem=opened.journal.info.problem.title,
         proposer=run.settings.proposer,
         address=sent.url if sent is not None else None,
         document=sent.document if sent is not None else None,

@@ -34,7 +34,7 @@ class ExportSource:
     """What to export.
 
     what: a run's folder, or a candidate's file, which needs `problem` and may have a `config`, a `library`
-    (which library steps it may hold, None for what the problem states) and be `unqualified`.
+    (which library steps it may hold, None for what the problem states), a `dtype` (of all cases) and be `unqualified`.
     trial: of the run, None for its confirmed best. name: the package's. results: FILE or FILE:ROW of a bench report.
     target: compile target, only without a GPU.
     """
@@ -48,6 +48,7 @@ class ExportSource:
     library: LibraryMode | None = None
     unqualified: bool = False
     target: str | None = None
+    dtype: str | None = None
 
 
 def read_subject(source: ExportSource, start_worker: StartWorker, notify: Notify) -> Subject:
@@ -72,6 +73,7 @@ def candidate_subject(source: ExportSource, start_worker: StartWorker, notify: N
         start_worker=start_worker,
         notify=notify,
         target=source.target,
+        dtype=source.dtype,
         library=source.library,
         unqualified=source.unqualified,
     ) as (worker, info):
@@ -82,10 +84,10 @@ def candidate_subject(source: ExportSource, start_worker: StartWorker, notify: N
 def run_subject(source: ExportSource, start_worker: StartWorker, notify: Notify) -> Subject:
     """A run's kernel, judged as its journal says. A worker only reads the problem, in the run's dtype."""
     folder = Path(source.what)
-    if source.problem is not None or source.config or source.library or source.unqualified:
+    if source.problem is not None or source.config or source.library or source.dtype or source.unqualified:
         raise RequestError(
             f"{source.what} is a run: it has its problem and config, and was allowed what it needed",
-            "leave --problem, --config, --library and --unqualified out",
+            "leave --problem, --config, --library, --dtype and --unqualified out",
         )
     with Journal.open(folder) as journal:
         view = read_run(journal)
@@ -101,7 +103,7 @@ def run_subject(source: ExportSource, start_worker: StartWorker, notify: Notify)
     ):
         pass
     subject = assemble(source, found, text, info, candidate, evaluation, view.info.environment)
-    return replace(subject, dtype=dtype, run=view, trial=number)
+    return replace(subject, run=view, trial=number)
 
 
 PACKAGE = "op"

@@ -57,11 +57,11 @@ def gate(
     name = baseline_name(earlier, Path(candidate).stem, against)
     pair = {BASELINE: baseline_text(earlier, name, Path(against)), OURS: read_candidate(candidate)}
     cases = chosen_cases(earlier, settings)
-    library = settings.library or earlier.library
+    library, dtype = settings.library or earlier.library, settings.dtype or earlier.dtype
     found, reports = read_problem(problem), []
     for _ in range(settings.repeat):
         with load_problem(
-            found, start_worker=start_worker, target=settings.target, dtype=settings.dtype, cases=cases,
+            found, start_worker=start_worker, target=settings.target, dtype=dtype, cases=cases,
             library=library, which=settings.which,
         ) as (worker, info):  # fmt: skip
             where = worker.environment()
@@ -74,6 +74,7 @@ def gate(
         judged = [judged_case(case, max_slowdown) for case in repeated(reports).cases]
     return GateReport(
         problem=info.name,
+        dtype=info.dtype,
         candidate=Path(candidate).stem,
         baseline=name,
         recorded_on=earlier.environment.device,

@@ -30,7 +30,7 @@ def require_generated(
     except LeaveIt as reason:
         if not (faster := faster_known(worker, known)):
             elsewhere = only_on_a_gpu(generated, info.library) if environment.device is None else ""
-            raise NothingToWin(f"{info.name}: {reason}{elsewhere}{best_known(known)}") from reason
+            raise NothingToWin(f"{info.title}: {reason}{elsewhere}{best_known(known)}") from reason
         notify(f"{reason}; but {faster}, so the search begins with that")
     except NotConverted as reason:
         newer = f"; {text}" if (text := newer_text(environment)) else ""

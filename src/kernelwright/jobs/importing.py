@@ -82,6 +82,7 @@ def import_seeds(
     best = best_of(seeds)
     imported = Imported(
         problem=info.name,
+        dtype=info.dtype,
         importer=importer,
         source=str(source),
         environment=environment,

@@ -6,16 +6,17 @@ They show what the same fusions take with library calls. They are not a trial, a
 
 from __future__ import annotations
 
-from pathlib import Path
+import shlex
 
 from kernelwright.errors import RequestError, WorkerError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.folders import write_file
 from kernelwright.inductor import LeaveIt, NotConverted, candidate_text
 from kernelwright.jobs.worker import Notify
-from kernelwright.model import Candidate, Evaluation, RunInfo
+from kernelwright.model import Candidate, Evaluation
 from kernelwright.problems import problem_in_run
 from kernelwright.propose.inductor import AUTHOR
+from kernelwright.report.commands import command_on_best
 from kernelwright.report.view import RunView
 from kernelwright.text.escape import comment
 from kernelwright.text.units import time_text
@@ -48,7 +49,9 @@ def judge_in_mode_any(view: RunView, worker: Worker, notify: Notify) -> None:
     except (RequestError, WorkerError) as error:
         notify(f"for reference, in mode any: not judged: {error}")
         return
-    header = comment(f"{info.problem.name}, for reference, in mode any: {said}") + comment(_command(info, file))
+    header = comment(f"{info.problem.title}, for reference, in mode any: {said}") + comment(
+        shlex.join(command_on_best("bench", view, FILE, "any"))
+    )
     write_file(view.folder, FILE, f"{header}\n{source}")
     notify(f"for reference, in mode any: {said}; {file}")
 
@@ -59,7 +62,3 @@ def said_of(evaluation: Evaluation) -> str:
     if evaluation.timing_kind == "estimate":
         return f"{evaluation.status.value}; library calls have a time on a GPU only"
     return f"{evaluation.status.value}, {time_text(evaluation.score_us, evaluation.timing_kind)}"
-
-
-def _command(info: RunInfo, file: Path) -> str:
-    return f"kernelwright bench {info.settings.problem} {file} --library any"

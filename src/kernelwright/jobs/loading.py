@@ -39,9 +39,9 @@ def load_problem(
 ) -> Iterator[tuple[Worker, ProblemInfo]]:
     """A new worker with the problem loaded, and what it found of the problem. The worker ends with the block.
 
-    dtype: of the full-size cases, None for their own. cases: names that the problem must have; raises `RequestError`.
-    which: whether cases are derived where the problem states none. library: which library steps candidates may hold,
-    None for what the problem states.
+    dtype: that all cases are cast to, None for their own. cases: names that the problem must have; raises
+    `RequestError`. which: whether cases are derived where the problem states none. library: which library steps
+    candidates may hold, None for what the problem states.
     """
     with start_worker(target) as worker:
         info = worker.load(str(problem.file), dtype, library=library, which=which)
@@ -94,7 +94,7 @@ def require_verifiable(worker: Worker, info: ProblemInfo, problem: ProblemPath |
     small = [one.case.name for one in info.cases if one.case.small]
     lacks = f"only bfloat16 in the small case {small[0]}, which" if small else "no small case, and no other"
     raise ProblemError(
-        f"nothing of {info.name} can be verified here: there is no GPU, and the problem has {lacks} runs on Triton's "
+        f"nothing of {info.title} can be verified here: there is no GPU, and the problem has {lacks} runs on Triton's "
         f"CPU interpreter{': ' if why else ''}{why}",
         ELSEWHERE if problem is None else lines_to_add(info, problem),
     )

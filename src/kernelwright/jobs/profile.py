@@ -59,9 +59,9 @@ def profile(
     problem: a file, a folder with `problem.py`, or a name in the gallery. name: the candidate's, in the report. show:
     called with each profile as soon as it is there. cases: names, () for the timed ones. framework: profile eager and
     torch.compile too; raises `MachineError` without a GPU. full: read every counter that the profiler has. target:
-    compile target, only without a GPU. dtype: of the full-size cases (torch's name), None for their own. library: which
-    library steps the candidate may contain, None for what the problem states. Raises `ProblemError` for the problem,
-    `RequestError` for a case that it does not have.
+    compile target, only without a GPU. dtype: that all cases are cast to (torch's name), None for their own. library:
+    which library steps the candidate may contain, None for what the problem states. Raises `ProblemError` for the
+    problem, `RequestError` for a case that it does not have.
     """
     found = read_problem(problem)
     rows: list[Profiled] = []

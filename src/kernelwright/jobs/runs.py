@@ -24,13 +24,19 @@ from kernelwright.jobs.loading import read_problem, require_qualified, require_v
 from kernelwright.jobs.settings import DEFAULTS, NO_LIMITS, NO_OPTIONS, RunOptions, SettingsFile, merge, settings_from
 from kernelwright.jobs.worker import PLACES, Notify, Places, StartWorker
 from kernelwright.journal import NAME, SCHEMA_VERSION, Journal
-from kernelwright.model import Budget, Candidate, KnownKernel, ProblemInfo, RunInfo, RunSettings
+from kernelwright.model import Budget, Candidate, KnownKernel, ProblemInfo, RunInfo, RunSettings, titled
 from kernelwright.problems import ProblemPath, copy_problem, problem_in_run
 from kernelwright.problems.alike import described
 from kernelwright.propose import build_proposer, require_askable
 from kernelwright.report.tried import newer_text
 from kernelwright.run import resume as end_pause
 from kernelwright.search import build_strategy
+
+STARTING = "a worker starts"
+READING = "the problem is read, and the cases that it lacks are derived"
+GENERATING = "torch.compile generates the text of its kernels"
+QUALIFYING = "trivial answers are judged on its cases"
+"""A line for each stage before the search; each may take many seconds."""
 
 
 class OpenRun(NamedTuple):
@@ -102,15 +108,19 @@ def begin(run: NewRun, *, notify: Notify, is_asked: bool = True) -> Iterator[Ope
     """
     if is_asked:
         require_askable(run.settings.proposer, run.settings.proposer_options, run.settings.budget.usd)
+    notify(f"{titled(run.problem.name, run.settings.dtype)}: {STARTING}")
     with run.start_worker(run.target) as worker:
         say_environment(worker, notify)
+        notify(READING)
         problem = load(worker, run)
         require_verifiable(worker, problem, run.problem)
         known = find_known(worker, run, problem, notify)
         if run.settings.proposer == "inductor" and run.starter is None:  # first, because it needs no GPU
+            notify(GENERATING)
             require_generated(worker, problem, run.problem, known, notify)
         for one in known:
             notify(f"known kernel, from {one.origin}: for the same operators, judged after the starter")
+        notify(QUALIFYING)
         require_qualified(worker, run.settings.problem, notify, run.settings.unqualified)
         now = datetime.now(UTC)
         info = RunInfo(
@@ -205,14 +215,17 @@ def reopen(
         file = problem_in_run(folder).file
         if target is None and info.environment.device is None:
             target = info.environment.target
+        notify(f"{info.problem.title}: {STARTING}")
         with start_worker(target) as worker:
             say_environment(worker, notify)
+            notify(READING)
             loaded = worker.load(
                 str(file), info.settings.dtype, library=info.problem.library, which=info.settings.cases
             )
             if (loaded.source, loaded.modules) != (info.problem.source, info.problem.modules):
                 raise RunFolderError(f"{file} was modified since the run started", "restore the original file")
             require_verifiable(worker, loaded, None)
+            notify(QUALIFYING)
             require_qualified(worker, info.settings.problem, notify, info.settings.unqualified)
             yield OpenRun(journal, worker, budget)
 

@@ -26,7 +26,7 @@ class Verification(Record, frozen=True, kw_only=True):
 
     def document(self, file: str) -> dict[str, Any]:
         """What `verify --json` prints of the candidate. file: where it was read from."""
-        head = {"problem": self.problem.name, "file": file, "candidate": self.candidate.id}
+        head = {"problem": self.problem.name, "dtype": self.problem.dtype, "file": file, "candidate": self.candidate.id}
         return {**head, "config": self.candidate.config, **plain(self.evaluation), "environment": self.environment}
 
 
@@ -49,10 +49,10 @@ def verify(
     """Judge a candidate on every case, held-out ones too, and time nothing.
 
     problem: a file, a folder with `problem.py`, or a name in the gallery. target: compile target, only without a GPU.
-    library: which library steps candidates may hold, None for what the problem states.
-    dtype: of the full-size cases (torch's name), None for their own. which: whether cases are derived where the problem
-    states none. unqualified: go on even if trivial answers solve the problem. A candidate that fails is an evaluation
-    with its status; raises `ProblemError` for the problem, `MachineError` where torch or Triton is missing.
+    library: which library steps candidates may hold, None for what the problem states. dtype: that all cases are cast
+    to (torch's name), None for their own. which: whether cases are derived where the problem states none. unqualified:
+    go on even if trivial answers solve the problem. A candidate that fails is an evaluation with its status; raises
+    `ProblemError` for the problem, `MachineError` where torch or Triton is missing.
     """
     (verification,) = verify_all(
         problem, [candidate], start_worker=start_worker, notify=notify, target=target, dtype=dtype,

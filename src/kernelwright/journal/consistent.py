@@ -47,8 +47,9 @@ def head_faults(info: RunInfo) -> Iterator[str]:
     name, where = info.problem.name, info.environment
     if name in ("", ".", "..") or "/" in name:
         yield f"the problem's name is {name[:40]!r}"
-    for word in (name, info.kernelwright, info.created, where.kernelwright, where.date, where.device, where.target,
-                 where.python, where.torch, where.triton, where.driver, where.peaks_source):  # fmt: skip
+    names = (name, info.problem.dtype, info.kernelwright, info.created, where.kernelwright, where.date, where.device,
+             where.target, where.python, where.torch, where.triton, where.driver, where.peaks_source)  # fmt: skip
+    for word in names:
         if word is not None and ENDS_A_TEXT.search(word):
             yield f"one of its names is {word[:40]!r}"
     for case in info.problem.cases:

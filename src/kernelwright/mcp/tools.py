@@ -143,7 +143,7 @@ def checked(problem: str, agent: AgentSession) -> dict[str, Any]:
     found = check_job.check(problem, start_worker=agent.start_worker, target=agent.target)
     parts = [
         derived_text(found.problem),
-        qualification_text(found.qualification),
+        qualification_text(found.qualification, found.problem.title),
         bounds_text(found.problem.cases, found.eager),
     ]
     return {

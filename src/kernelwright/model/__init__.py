@@ -51,6 +51,7 @@ from kernelwright.model.generated import Capture, Generated, Split
 from kernelwright.model.lane import LaneChange
 from kernelwright.model.machine import Attempt, Environment, Machine
 from kernelwright.model.problem import (
+    FOR_INTERPRETER,
     Bound,
     Case,
     CaseInfo,
@@ -60,6 +61,7 @@ from kernelwright.model.problem import (
     TensorRead,
     TensorSpec,
     WhichCases,
+    titled,
 )
 from kernelwright.model.profile import Counter, LaunchProfile, Profile
 from kernelwright.model.proposal import (
@@ -80,6 +82,7 @@ from kernelwright.model.trial import Incumbent, Trial, incumbent_of, may_lead
 
 __all__ = [
     "BUDGET_LIMITS",
+    "FOR_INTERPRETER",
     "FRAMEWORK",
     "KNOWN",
     "PROTOCOL",
@@ -163,4 +166,5 @@ __all__ = [
     "clocks_over",
     "incumbent_of",
     "may_lead",
+    "titled",
 ]

@@ -8,6 +8,7 @@ from kernelwright.model.base import LibraryMode, Record
 from kernelwright.model.clocks import Clocks
 from kernelwright.model.evaluation import LibraryShare, Status, Timing
 from kernelwright.model.machine import Environment
+from kernelwright.model.problem import titled
 from kernelwright.model.proposal import Candidate
 
 FRAMEWORK = ("eager", "compile", "compile_max_autotune")
@@ -89,8 +90,15 @@ class BenchReport(Record, frozen=True, kw_only=True):
     unqualified: str = ""
     library: LibraryMode = "none"
     """`unqualified` and `library` are as in `Evaluation`."""
+    dtype: str | None = None
+    """As in `ProblemInfo`."""
     candidates: dict[str, Candidate] = {}
     """The candidate of each row that is not the framework's."""
+
+    @property
+    def title(self) -> str:
+        """The problem's name for people."""
+        return titled(self.problem, self.dtype)
 
 
 class GateCase(Record, frozen=True, kw_only=True):
@@ -117,10 +125,16 @@ class GateReport(Record, frozen=True, kw_only=True):
     problem: str
     candidate: str
     baseline: str
+    dtype: str | None = None
     recorded_on: str | None
     max_slowdown: float
     environment: Environment
     cases: tuple[GateCase, ...]
+
+    @property
+    def title(self) -> str:
+        """The problem's name for people."""
+        return titled(self.problem, self.dtype)
 
     @property
     def refuses(self) -> bool:

@@ -19,6 +19,15 @@ at the same position. product: sums products, such as a matrix product or a conv
 a vector, or a depthwise convolution. other: for example sums."""
 
 
+FOR_INTERPRETER = "float32"
+"""The dtype of small cases in place of bfloat16 without a GPU: Triton's CPU interpreter computes bfloat16 wrongly."""
+
+
+def titled(name: str, dtype: str | None) -> str:
+    """The name of a problem or a case for people: "softmax", or "softmax in bfloat16" where its tensors are cast."""
+    return name if dtype is None else f"{name} in {dtype}"
+
+
 class Case(Record, frozen=True, kw_only=True):
     """One concrete size of a problem.
 
@@ -171,7 +180,15 @@ class ProblemInfo(Record, frozen=True, kw_only=True):
     """Statements of the problem set; None if the problem is from no set."""
     library: LibraryMode = "none"
     """Which framework operators candidates may call."""
+    dtype: str | None = None
+    """The dtype to which the floating-point tensors of all cases were cast; None: as the file states them."""
     operators: tuple[str, ...] = ()
     """The operators of one call on the first timed case, a line each, without text of the problem."""
     kinds: dict[str, OperatorKind] = {}
     """The kinds of these operators, by their names."""
+
+    @property
+    def title(self) -> str:
+        """See `titled`; also names the other dtype of small cases, where Triton's CPU interpreter needs one."""
+        others = self.dtype is not None and any(one.case.dtype == FOR_INTERPRETER != self.dtype for one in self.cases)
+        return titled(self.name, self.dtype) + f" (small cases in {FOR_INTERPRETER})" * others

@@ -100,7 +100,7 @@ def card(
     lines = [
         f"# {reflection.lesson}",
         f"- date: {date}",
-        f"- problem: {problem.name}",
+        f"- problem: {problem.title}",
         f"- device: {environment.device or 'no GPU'} ({environment.target})",
         f"- library: {problem.library}",
         f"- by: {author}",

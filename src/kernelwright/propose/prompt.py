@@ -92,7 +92,7 @@ def system(context: Context, answer: Answer) -> tuple[str, str]:
     """The rules and the problem. They do not change during a run."""
     info, environment = context.problem, context.environment
     values = {
-        "name": info.name,
+        "name": info.title,
         "problem": sections.problem(info),
         "cases": sections.cases(info, environment.device is not None),
         "machine": sections.machine(environment),

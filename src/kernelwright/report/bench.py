@@ -35,7 +35,7 @@ do.
 
 def bench_text(report: BenchReport) -> str:
     """The tables of all cases, then where it was measured."""
-    parts = [f"bench of {report.problem}"]
+    parts = [f"bench of {report.title}"]
     if report.environment.device is None:
         parts[0] += f"\n{NO_DEVICE}"
     if report.unqualified:

@@ -31,7 +31,7 @@ def check_text(
     """Derived cases, trivial answers, bounds, and what the problem states. eager: as for `bounds_text`."""
     parts = [
         derived_text(problem).rstrip("\n"),
-        qualification_text(report),
+        qualification_text(report, problem.title),
         bounds_text(problem.cases, eager),
         LAYOUTS[problem.layouts],
         TF32 if problem.precision == "tf32" else IEEE,

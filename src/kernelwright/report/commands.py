@@ -6,7 +6,7 @@ import shlex
 from typing import Literal
 
 from kernelwright.devices.backend import BACKEND
-from kernelwright.model import BUDGET_LIMITS, Budget
+from kernelwright.model import BUDGET_LIMITS, Budget, LibraryMode
 from kernelwright.report.view import RunView
 
 KERNEL = "best_kernel.py"
@@ -23,7 +23,7 @@ def repeat_commands(view: RunView) -> list[str]:
     words += ["--thinking", str(settings.thinking)] if settings.thinking is not None else []
     if settings.starter is not None:
         words += ["--starter", settings.starter]
-    words += _judged_as(view)
+    words += _judged_as(view, settings.library)
     if settings.control is not None:
         words += ["--control", settings.control]
     if settings.lessons is not None:
@@ -39,19 +39,22 @@ def repeat_commands(view: RunView) -> list[str]:
     return [shlex.join(command) for command in commands]
 
 
-def command_on_best(verb: Literal["verify", "bench", "profile"], view: RunView) -> list[str]:
-    """The commands that judge or time the best kernel, as the run did."""
+def command_on_best(
+    verb: Literal["verify", "bench", "profile"], view: RunView, file: str = KERNEL, library: LibraryMode | None = None
+) -> list[str]:
+    """The commands that judge or time the best kernel, or another file of the run's folder, as the run did. library:
+    in place of that of the run."""
     settings = view.info.settings
-    words = ["kernelwright", verb, settings.problem, str(view.folder / KERNEL)]
-    words += _judged_as(view, with_cases=verb != "profile")
+    words = ["kernelwright", verb, settings.problem, str(view.folder / file)]
+    words += _judged_as(view, library or settings.library, with_cases=verb != "profile")
     return words + (["--unqualified"] if settings.unqualified and verb != "profile" else [])
 
 
-def _judged_as(view: RunView, with_cases: bool = True) -> list[str]:
+def _judged_as(view: RunView, library: LibraryMode | None, with_cases: bool = True) -> list[str]:
     """The options that say what is judged. with_cases: whether the verb may derive cases."""
     settings, where = view.info.settings, view.info.environment
     words = ["--dtype", settings.dtype] if settings.dtype is not None else []
-    words += ["--library", settings.library] if settings.library is not None else []
+    words += ["--library", library] if library is not None else []
     words += ["--cases", settings.cases] if with_cases and settings.cases == "stated" else []
     is_chosen = where.device is None and where.target != BACKEND.default_target
     return words + (["--target", where.target] if is_chosen else [])

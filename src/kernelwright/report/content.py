@@ -75,7 +75,7 @@ class Content:
 
     @property
     def title(self) -> str:
-        return self.view.info.problem.name
+        return self.view.info.problem.title
 
     @property
     def subtitle(self) -> str:

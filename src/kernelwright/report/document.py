@@ -29,6 +29,7 @@ def report_document(view: RunView) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "run": str(view.folder),
         "problem": view.info.problem.name,
+        "dtype": view.info.problem.dtype,
         "library": view.info.problem.library,
         "settings": plain(view.info.settings),
         "created": view.info.created,

@@ -25,7 +25,7 @@ def evolution_log(view: RunView) -> str:
     settings = view.info.settings
     head = (
         f"# How {view.folder.name} went\n\n"
-        f"{view.info.problem.name}, strategy {settings.strategy}, proposer {settings.proposer}, "
+        f"{view.info.problem.title}, strategy {settings.strategy}, proposer {settings.proposer}, "
         f"{count_text(len(view.trials), 'trial')}, begun {view.info.created}."
     )
     if kind_of(view) == "estimate":

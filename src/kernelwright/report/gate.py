@@ -18,7 +18,7 @@ ELEMENTS = {"slower": "failure", "failed": "failure", "not measured": "skipped"}
 def gate_text(report: GateReport) -> str:
     """What was compared, a row for each case, the reasons, and where it was measured."""
     allowed = share_text(report.max_slowdown)
-    title = f"{report.problem}: {report.candidate} against {report.baseline} as recorded, both measured here"
+    title = f"{report.title}: {report.candidate} against {report.baseline} as recorded, both measured here"
     if report.recorded_on not in (None, report.environment.device):
         title += f"\nthe baseline was recorded on {report.recorded_on}; its times there are not compared"
     unit = unit_for(time for case in report.cases for time in (case.baseline_us, case.candidate_us))
@@ -50,7 +50,7 @@ def junit_text(report: GateReport) -> str:
     """A test suite with one test for each case. JUnit's times are those of tests, so it states none."""
     count = {name: sum(ELEMENTS.get(case.outcome) == name for case in report.cases) for name in ("failure", "skipped")}
     suite = ElementTree.Element(
-        "testsuite", name=f"kernelwright bench {report.problem}", tests=str(len(report.cases)),
+        "testsuite", name=f"kernelwright bench {report.title}", tests=str(len(report.cases)),
         failures=str(count["failure"]), errors="0", skipped=str(count["skipped"]),
     )  # fmt: skip
     for case in report.cases:

@@ -44,7 +44,7 @@ def _shipped(trial: Trial, view: RunView) -> str:
 def _facts(trial: Trial, view: RunView) -> list[str]:
     evaluation, environment = trial.evaluation, view.info.environment
     where = f"on {environment.device}" if environment.device else f"compiled for {environment.target}, no GPU"
-    facts = [f"{view.info.problem.name}, {title(trial)}"]
+    facts = [f"{view.info.problem.title}, {title(trial)}"]
     if view.was_interrupted and view.best is None:
         facts.append(f"NOT CONFIRMED: the search was interrupted; kernelwright optimize --resume {view.folder}")
     if evaluation is not None and evaluation.score_us is not None:

@@ -25,6 +25,7 @@ from kernelwright.model import (
     Profile,
     Record,
     Timing,
+    titled,
 )
 from kernelwright.report.evaluation import shares_text
 from kernelwright.roofline import Point
@@ -75,7 +76,8 @@ def profiled(
 def profiled_text(one: Profiled, full: bool = False) -> str:
     """Bound, gap, bottleneck with its evidence, moves, counters."""
     bottleneck = one.diagnosis.bottleneck
-    parts = [f"{one.name}, case {one.case.case.name}", indented(gap_text(one)), finding_text(bottleneck)]
+    case = titled(one.case.case.name, one.case.case.dtype)
+    parts = [f"{one.name}, case {case}", indented(gap_text(one)), finding_text(bottleneck)]
     if one.diagnosis.alternatives:
         parts.append("next:\n" + "\n".join(f"  {a.limit.value}: {a.summary}" for a in one.diagnosis.alternatives))
     if bottleneck.moves:
@@ -144,7 +146,13 @@ def document(
     problem: ProblemInfo, environment: Environment, rows: Sequence[Profiled], failure: str | None
 ) -> dict[str, Any]:
     """What `profile --json` prints. failure: how the candidate failed."""
-    head = {"schema_version": 1, "problem": problem.name, "library": problem.library, "environment": environment}
+    head = {
+        "schema_version": 1,
+        "problem": problem.name,
+        "dtype": problem.dtype,
+        "library": problem.library,
+        "environment": environment,
+    }
     return {**head, "profiles": [row(one) for one in rows], "failure": failure}
 
 

@@ -31,7 +31,7 @@ class Progress:
         """Label and text of each row of a display. now: with a time zone, in which an end is given."""
         with self._state.lock:
             settings = self._info.settings
-            search = f"{self._info.problem.name}, {settings.strategy} with {settings.proposer}"
+            search = f"{self._info.problem.title}, {settings.strategy} with {settings.proposer}"
             elapsed_s = self._elapsed_s(now)
             busy = "" if self._state.lanes else self._busy_text(elapsed_s)
             return [

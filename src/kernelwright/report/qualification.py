@@ -15,9 +15,13 @@ USUAL = 1e-2
 """The atol = rtol that KernelBench and most evaluators compare with."""
 
 
-def qualification_text(report: QualificationReport) -> str:
-    """The verdict, one table per case, and what could not be judged."""
-    parts = [verdict(report), *([dead_text(report.dead)] if report.dead else []), *constant_texts(report.constant)]
+def qualification_text(report: QualificationReport, title: str) -> str:
+    """title: of the problem. The verdict, one table per case, and what could not be judged."""
+    parts = [
+        verdict(report, title),
+        *([dead_text(report.dead)] if report.dead else []),
+        *constant_texts(report.constant),
+    ]
     parts += [case_text(case) for case in report.cases]
     if report.cases:
         parts.append(usual_text(report))
@@ -26,13 +30,13 @@ def qualification_text(report: QualificationReport) -> str:
     return "\n\n".join(parts)
 
 
-def verdict(report: QualificationReport) -> str:
+def verdict(report: QualificationReport, title: str) -> str:
     """One line."""
     if report.qualifies is None:
-        return f"{report.problem}: no case could be judged on this machine"
+        return f"{title}: no case could be judged on this machine"
     if report.qualifies:
-        return f"{report.problem} qualifies: no trivial answer passes, and everything that a kernel is given matters"
-    return f"{report.problem} does not qualify: {report.reason}"
+        return f"{title} qualifies: no trivial answer passes, and everything that a kernel is given matters"
+    return f"{title} does not qualify: {report.reason}"
 
 
 def case_text(case: CaseQualification) -> str:

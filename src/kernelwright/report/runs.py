@@ -51,7 +51,7 @@ def run_line(view: RunView) -> RunLine:
         best = time_text(evaluation.score_us, kind_of(view))
     return RunLine(
         run=view.folder.name,
-        problem=view.info.problem.name,
+        problem=view.info.problem.title,
         created=view.info.created[:16].replace("T", " "),
         search=f"{settings.strategy}/{settings.proposer}",
         library=view.info.problem.library,

@@ -39,11 +39,11 @@ def series_text(series: BenchSeries) -> str:
     failures = [f"{name}: {reason}" for name, reason in series.failures.items()] + failed_rows(series.reports)
     if failures:
         parts.append("not benched, wrong or failed\n" + "\n".join(f"  {line}" for line in failures))
-    remarks = [f"  {r.problem} {c.case} {row.name}: {row.below_bound}" for r in series.reports for c in r.cases
+    remarks = [f"  {r.title} {c.case} {row.name}: {row.below_bound}" for r in series.reports for c in r.cases
                for row in c.implementations if row.below_bound]  # fmt: skip
     if remarks:
         parts.append("faster than the bound\n" + "\n".join(remarks))
-    slowed = [f"  {r.problem} {c.case} {line}" for r in series.reports for c in r.cases for line in slowed_rows(c)]
+    slowed = [f"  {r.title} {c.case} {line}" for r in series.reports for c in r.cases for line in slowed_rows(c)]
     if slowed:
         parts.append("throttled\n" + "\n".join(slowed))
     if series.reports:
@@ -59,7 +59,7 @@ def timed_columns(reports: Sequence[BenchReport]) -> tuple[str, ...]:
 def series_rows(reports: Sequence[BenchReport], held_out: bool, timed: Sequence[str] = TIMED) -> list[list[str]]:
     """A row for every case, in the order of the reports."""
     return [
-        [f"{report.problem} {case.case}", *case_cells(case, timed)]
+        [f"{report.title} {case.case}", *case_cells(case, timed)]
         for report in reports
         for case in report.cases
         if case.held_out == held_out
@@ -105,7 +105,7 @@ def time_cell(row: Implementation | None) -> str:
 def failed_rows(reports: Sequence[BenchReport]) -> list[str]:
     """A line for every row that ended otherwise than well."""
     return [
-        f"{report.problem} {case.case} {row.name}: {row.status.value}: {row.reason}"
+        f"{report.title} {case.case} {row.name}: {row.status.value}: {row.reason}"
         for report in reports
         for case in report.cases
         for row in case.implementations

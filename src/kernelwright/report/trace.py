@@ -205,7 +205,7 @@ def _benchmark(view: RunView, row: Round, best: Trial) -> dict[str, Any]:
 def readme(view: RunView) -> str:
     settings = view.info.settings
     return legible(
-        f"Trace of {view.folder.name}: {view.info.problem.name}, strategy {settings.strategy}, "
+        f"Trace of {view.folder.name}: {view.info.problem.title}, strategy {settings.strategy}, "
         f"proposer {settings.proposer}. Made from journal.db; changes here are lost.\n\n"
         "One folder per round (round_00 is the starter): what went in, what was asked, what came back, and the\n"
         "round's best kernel with its times; others/ has the round's remaining candidates with their outcomes.\n"

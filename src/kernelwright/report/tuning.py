@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kernelwright.codec import plain
+from kernelwright.model import titled
 from kernelwright.report.evaluation import SECOND_LOOK, mode_text, unqualified_text
 from kernelwright.report.trials import tokens_text
 from kernelwright.spaces.space import Config, Space, product_size, size
@@ -38,7 +39,7 @@ def heading(outcome: Outcome) -> str:
     launched = sum(one.launched for one in outcome.tried)
     refused = len(outcome.tried) - launched
     lines = [
-        f"{outcome.problem} on {outcome.device}: times are {times_are(outcome)}",
+        f"{titled(outcome.problem, outcome.settings.dtype)} on {outcome.device}: times are {times_are(outcome)}",
         f"{size_text(outcome.space)} configs, sampler {settings.sampler}, seed {settings.seed}; {launched} tried"
         + (f", {refused} refused before a launch" if refused else "")
         + f"; ended by {outcome.stopped}; {outcome.seconds:.1f} s in all",

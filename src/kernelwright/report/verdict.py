@@ -44,7 +44,7 @@ class Verdict:
 
 def found(view: RunView) -> Verdict:
     """The one of six cases that a run, at work or ended, is in."""
-    best, seed, leader, name = view.best, view.seed, view.leader, view.info.problem.name
+    best, seed, leader, name = view.best, view.seed, view.leader, view.info.problem.title
     if leader is None:
         failures = ", ".join(f"{count} {status}" for status, count in tally(view.trials).items())
         text = f"kernel passed ({failures or 'nothing was tried yet'})"

@@ -102,8 +102,8 @@ class Session:
         """Load a problem in a new judge, with its cases and their bounds.
 
         timed: names of the scored cases to keep, () for all; small and held-out cases stay. narrow: leave out the cases
-        that are `wider`. library: replaces the library mode that the problem states. Cases are derived once: later
-        judges receive them. If this raises, no problem is loaded."""
+        that are `wider`. library: replaces the library mode that the problem states. dtype: of all cases; None: their
+        own. Cases are derived once: later judges receive them. If this raises, no problem is loaded."""
         with self.processes.lease:
             self._problem, self._info, self._shapes = None, None, ()
             self._qualified.clear()
@@ -111,7 +111,7 @@ class Session:
             self.report = UNCHECKED
             read = self.processes.read(to_judge.Load(path=path, dtype=dtype, which=which))
             found = tuple(codec.record(case["case"], Case) for case in read["cases"])
-            problem = self.processes.problem = to_judge.Load(path=path, dtype=dtype, cases=found)
+            problem = self.processes.problem = to_judge.Load(path=path, cases=found)
             every = codec.record(self.processes.ask_judge(to_judge.Shapes()), list[CaseShape])
             peaks, source = self.processes.peaks()
             shapes = {shape.name: shape for shape in every}
@@ -121,7 +121,7 @@ class Session:
                 dropped |= wider([info.case for info in cases if info.case.name not in dropped])
             kept = [info for info in cases if info.case.name not in dropped]
             self._shapes = tuple(shape for shape in every if shape.name.partition("/")[0] not in dropped)
-            read |= {"cases": codec.plain(kept), "library": library or read["library"]}
+            read |= {"cases": codec.plain(kept), "library": library or read["library"], "dtype": dtype}
             self._problem, self._info = problem, codec.record(read, ProblemInfo)
             return self._info
 
@@ -139,7 +139,7 @@ class Session:
         return Library(mode, budget(mode, 0 if info is None else info.bytes, is_small))
 
     def read_from(self) -> to_judge.Load:
-        """Path and dtype of the loaded problem."""
+        """Path and cases of the loaded problem."""
         if self._problem is None:
             raise WorkerError("no problem is loaded; `load` comes first")
         return self._problem

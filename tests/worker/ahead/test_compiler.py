@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import torch
 from torch._dynamo.utils import counters
@@ -58,7 +59,7 @@ def test_what_was_compiled_on_fake_tensors_is_found_when_it_is_needed(
     monkeypatch.setattr(config, "cpp_cache_precompile_headers", False)  # one kernel is compiled, in this test only
     monkeypatch.setattr(cpu_vec_isa, "valid_vec_isa_list", list)  # Inductor tries vector instructions for 9 s
     counters.clear()
-    compile_one(problem, case, None, "compile", "cpu")
+    compile_one(problem, case, "compile", "cpu")
     assert counters["inductor"]["fxgraph_cache_miss"] == 1
     instance = problem.instance(case, seed=5)
     args, named = instance.called()
@@ -79,7 +80,7 @@ def test_a_graph_that_inductor_would_measure_is_not_in_its_cache(
     monkeypatch.setattr(importlib.import_module("torch._inductor.graph").GraphLowering, "codegen", measuring)
     counters.clear()
     for _ in range(2):
-        compile_one(problem, case, None, "compile", "cpu")
+        compile_one(problem, case, "compile", "cpu")
     assert (counters["inductor"]["fxgraph_cache_miss"], counters["inductor"]["fxgraph_cache_hit"]) == (2, 0)
 
 
@@ -97,7 +98,7 @@ def test_each_mode_has_its_own_options_and_where_inductor_would_measure_the_next
     file.write_text(PROBLEM.replace("return torch.relu", "torch._dynamo.graph_break()\n        return torch.relu"))
     file.write_text(file.read_text().replace("        torch._dynamo", "        x = x + 1\n        torch._dynamo"))
     monkeypatch.setattr(importlib.import_module("torch._inductor.compile_fx"), "compile_fx", measuring)
-    compile_one(load_problem(str(file)), case, "bfloat16", name, "cpu")
+    compile_one(load_problem(str(file)), msgspec.structs.replace(case, dtype="bfloat16"), name, "cpu")
     assert len(asked) == 2
     for options, dtype in asked:
         assert dtype == torch.bfloat16
@@ -140,7 +141,7 @@ def test_a_baseline_that_fails_is_named_and_the_next_one_follows(
     monkeypatch.setattr(compiler, "stop_before_measuring", lambda: None)
     monkeypatch.setattr(compiler, "compile_one", compile_one)
     job = CompileAhead(
-        path=str(tmp_path / "problem.py"), cases=(case,), wanted={"timed": None}, names=("compile", "other"),
+        path=str(tmp_path / "problem.py"), cases=(case,), wanted=("timed",), names=("compile", "other"),
         device="cpu", cores=3,
     )  # fmt: skip
     assert compiler.compile_ahead(job) == [f"{name}, case timed: ValueError: odd" for name in ("compile", "other")]

@@ -51,12 +51,12 @@ def lookup(tmp_path: Path) -> str:
 def test_a_lookup_reads_the_rows_that_its_ids_name_where_these_can_be_drawn(lookup: str) -> None:
     problem = load.load_problem(lookup)
     large, little = problem.cases
-    found = case_work(problem, little, None, problem.specs(little), 5, "cpu")
+    found = case_work(problem, little, problem.specs(little), 5, "cpu")
     ids = problem.instance(little, seed=5).inputs[0]
     assert found.reads[1].bytes == len(set(ids.tolist())) * 16  # type: ignore[union-attr]
     assert found.assumed == ()
     assert (found.written_bytes, found.reads[0].bytes) == (64 * 16, 64 * 8)
-    by_ids = case_work(problem, large, None, problem.specs(large), 5, "cpu")
+    by_ids = case_work(problem, large, problem.specs(large), 5, "cpu")
     ids = problem.whole_numbers(large, seed=5)["ids"]
     assert by_ids.reads[1].bytes == len(set(ids.tolist())) * 512 * 4
     assert by_ids.assumed == ()
@@ -66,7 +66,7 @@ def test_ids_that_forward_makes_are_taken_to_be_equal_where_it_cannot_be_run(tmp
     (tmp_path / "problem.py").write_text(LOOKUP.replace("self.table(ids)", "self.table((ids * 7) % 1000)"))
     problem = load.load_problem(str(tmp_path))
     large = problem.cases[0]
-    unknown = case_work(problem, large, None, problem.specs(large), 5, "cpu")
+    unknown = case_work(problem, large, problem.specs(large), 5, "cpu")
     assert (unknown.reads[1].bytes, unknown.assumed) == (512 * 4, (READ_ALIKE,))
 
 

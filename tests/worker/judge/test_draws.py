@@ -38,7 +38,7 @@ def get_init_inputs():
 def draws(tmp_path_factory: pytest.TempPathFactory) -> Draws:
     file = tmp_path_factory.mktemp("draws") / "rows.py"
     file.write_text(PROBLEM)
-    return Draws(load_problem(str(file)), None, "cpu")
+    return Draws(load_problem(str(file)), "cpu")
 
 
 def test_what_is_drawn_again_differs_from_draw_0_in_part(draws: Draws) -> None:
@@ -93,7 +93,7 @@ def test_draws_of_parameters_are_left_out_where_there_are_none(draws: Draws, tmp
 
     def forward"""
     file.write_text(PROBLEM.replace("    def forward", layer).replace("(x, dim", "(x * self.scale, dim"))
-    with_parameters = Draws(load_problem(str(file)), None, "cpu")
+    with_parameters = Draws(load_problem(str(file)), "cpu")
     assert {draw % PERIOD for draw in with_parameters.draws_for("small")} == set(range(PERIOD))
 
 
@@ -122,7 +122,7 @@ def test_a_sum_that_cancels_in_one_draw_is_held_against_what_it_is_in_others(tmp
     file.write_text(CANCELLING)
     problem = load_problem(str(file))
     for secret in range(100):  # one whose first draw cancels and whose other of that distribution does not
-        draws = Draws(problem, None, "cpu")
+        draws = Draws(problem, "cpu")
         draws.secret = secret
         cancels, usual = (float(draws.answer("small", draw).expected[0].abs()) for draw in (0, PERIOD))
         if cancels < 0.02 and usual > 10:
@@ -195,7 +195,7 @@ def get_init_inputs():
 def test_the_scale_of_a_tail_is_that_of_the_usual_outputs(tmp_path: Path) -> None:
     file = tmp_path / "mish.py"
     file.write_text(MISH)
-    draws = Draws(load_problem(str(file)), None, "cpu")
+    draws = Draws(load_problem(str(file)), "cpu")
     draw = values.DISTRIBUTIONS.index(values.NEGATIVE)
     answer = draws.answer("small", draw)
     assert float(answer.expected[0].abs().max()) < 0.4
@@ -211,7 +211,7 @@ def test_a_reference_that_computes_in_float32_is_not_exact(tmp_path: Path) -> No
     """Its float64 result would be the framework's, and whatever rounds otherwise wrong."""
     file = tmp_path / "sigmoid.py"
     file.write_text(MISH.replace("torch.nn.functional.mish(x)", "torch.sigmoid(x.float())"))
-    draws = Draws(load_problem(str(file)), None, "cpu")
+    draws = Draws(load_problem(str(file)), "cpu")
     answer, limit = draws.answer("small", 0), draws.limit("small", 0, 0)
     x = answer.instance.inputs[0]
     assert isinstance(x, torch.Tensor)
@@ -226,7 +226,7 @@ def test_which_distributions_a_case_meets_is_the_same_in_every_process(
 ) -> None:
     monkeypatch.setattr("kernelwright.worker.judge.draws.AFFORDABLE_BYTES", 1)
     (tmp_path / "rows.py").write_text(PROBLEM)
-    made = [Draws(load_problem(str(tmp_path / "rows.py")), None, "cpu") for _ in range(4)]
+    made = [Draws(load_problem(str(tmp_path / "rows.py")), "cpu") for _ in range(4)]
     assert len({one.secret for one in made}) == 4
     assert len({frozenset(draw % PERIOD for draw in one.draws_for("timed")) for one in made}) == 1
     assert len({one.unseen("timed") for one in made}) == 1
@@ -245,10 +245,10 @@ def test_what_a_case_does_not_meet_is_named(draws: Draws, monkeypatch: pytest.Mo
 
 def test_whether_a_problem_qualifies_is_asked_with_the_same_values_every_time(tmp_path: Path) -> None:
     (tmp_path / "rows.py").write_text(PROBLEM)
-    made = [Draws(load_problem(str(tmp_path / "rows.py")), None, "cpu").foreseeable() for _ in range(2)]
+    made = [Draws(load_problem(str(tmp_path / "rows.py")), "cpu").foreseeable() for _ in range(2)]
     one, two = (draws.answer("small", 0).expected[0] for draws in made)
     assert torch.equal(one, two)
-    secret = Draws(load_problem(str(tmp_path / "rows.py")), None, "cpu")
+    secret = Draws(load_problem(str(tmp_path / "rows.py")), "cpu")
     assert not torch.equal(secret.answer("small", 0).expected[0], one)
     assert secret.foreseeable().kept.answers == {}
 
@@ -260,7 +260,7 @@ def test_the_reference_reads_padded_memory_from_aligned_copies(tmp_path: Path, m
         "def get_inputs():\n    return [torch.randn(4, 8), torch.randn(4, 8)]\n\n\n"
         "def get_init_inputs():\n    return []\n"
     )
-    draws = Draws(load_problem(str(tmp_path / "halved.py")), None, "cpu")
+    draws = Draws(load_problem(str(tmp_path / "halved.py")), "cpu")
     (case,) = draws.specs
     draws.answer(case, 0)
     seen: list[torch.Tensor] = []
@@ -304,7 +304,7 @@ def test_factors_that_overflow_where_they_come_first_do_not_judge(tmp_path: Path
     limit if the inputs do, and infinity times 0 is NaN."""
     file = tmp_path / "products.py"
     file.write_text(PRODUCTS.format(expression=expression))
-    draws = Draws(load_problem(str(file)), None, "cpu")
+    draws = Draws(load_problem(str(file)), "cpu")
     for number, name in enumerate(values.DISTRIBUTIONS):
         factors = draws.answer("small", number).instance.inputs[0]
         assert isinstance(factors, torch.Tensor)

@@ -36,7 +36,7 @@ def get_init_inputs():
 def draws_of(folder: Path, problem: str = PROBLEM) -> Draws:
     file = folder / "quantized.py"
     file.write_text(problem)
-    return Draws(load_problem(str(file)), None, "cpu")
+    return Draws(load_problem(str(file)), "cpu")
 
 
 FUSED = """\

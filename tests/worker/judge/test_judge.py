@@ -596,3 +596,16 @@ def test_a_precision_that_does_not_exist_is_refused(tmp_path: Path) -> None:
         assert made.load(str(file), None)["precision"] == "tf32"
     finally:
         exact_products()
+
+
+def test_a_dtype_asked_for_is_that_of_every_case_and_of_its_tolerance(tmp_path: Path) -> None:
+    as_stated = judge(tmp_path, "torch.softmax(x, -1) * self.scale")
+    cast = Judge("cpu")
+    described = cast.load(str(tmp_path / "made.py"), "float16")
+    assert {case["case"]["dtype"] for case in described["cases"]} == {"float16"}
+    for specs in cast.specs.values():
+        assert {one.dtype for one in (*specs.inputs, *specs.outputs, *specs.parameters.values())} == {"float16"}
+    for case in ("a", "c"):
+        assert cast.draws.limit(case, 0, 0).max_rel > 100 * as_stated.draws.limit(case, 0, 0).max_rel
+    limits = [made.draws.limit("b", 0, 0).max_rel for made in (cast, as_stated)]
+    assert limits[0] == pytest.approx(limits[1], rel=1)

@@ -76,7 +76,7 @@ def large(folder: Path, monkeypatch: pytest.MonkeyPatch, dtype: str = "", expres
     for limit in ("LARGE_BYTES", "AFFORDABLE_BYTES"):
         monkeypatch.setattr(f"kernelwright.worker.judge.draws.{limit}", 1)
     (folder / "large.py").write_text(PROBLEM.format(dtype=dtype, expression=expression))
-    return Draws(load_problem(str(folder / "large.py")), None, "cpu")
+    return Draws(load_problem(str(folder / "large.py")), "cpu")
 
 
 def test_a_draw_of_a_large_case_takes_seven_times_its_input(draws: Draws, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +145,7 @@ def test_an_answer_in_use_is_not_made_again(draws: Draws, monkeypatch: pytest.Mo
 
 def test_what_is_drawn_for_its_errors_alone_is_not_kept(tmp_path: Path) -> None:
     (tmp_path / "large.py").write_text(PROBLEM.format(dtype="", expression=RMS_NORM))
-    draws = Draws(load_problem(str(tmp_path / "large.py")), None, "cpu")
+    draws = Draws(load_problem(str(tmp_path / "large.py")), "cpu")
     draws.answer("large", 0)
     draws.limit("large", 0, 0)
     assert len(draws.errors) == 2
@@ -175,7 +175,7 @@ def get_init_inputs():
 """
     (tmp_path / "network.py").write_text(text)
     problem = load_problem(str(tmp_path / "network.py"))
-    draws = Draws(problem, None, "cpu")
+    draws = Draws(problem, "cpu")
     drawn: list[int] = []
     instance = type(problem).instance
     monkeypatch.setattr(

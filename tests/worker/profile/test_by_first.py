@@ -12,7 +12,7 @@ from kernelwright.worker.profile.ncu import MOST_LAUNCHES, NsightCompute
 from kernelwright.worker.profile.operation import PROFILERS, by_first
 from kernelwright.worker.profile.protocol import CannotProfile
 
-JOB = Job(problem="", case="", dtype=None, device="cpu", marks="none")
+JOB = Job(problem="", case="", device="cpu", marks="none")
 SEEN = (LaunchProfile(kernel="k"),)
 
 
@@ -68,7 +68,7 @@ def test_counters_go_before_durations() -> None:
 
 def test_a_call_of_hundreds_of_launches_is_not_for_nsight_compute() -> None:
     steps = tuple(Launch(kernel="k", grid=(1,), arguments={}) for _ in range(MOST_LAUNCHES + 1))
-    job = Job(problem="", case="", dtype=None, device="cpu", marks="none",
+    job = Job(problem="", case="", device="cpu", marks="none",
               plan=Plan(buffers=(), steps=steps, outputs=(), single=True))  # fmt: skip
     site: Any = Site()
     _, _, not_used = by_first(site, job, False, [NsightCompute(find=lambda: "/ncu")])

@@ -64,7 +64,7 @@ def profiled(tmp_path: Path, body: str, full: bool = False) -> Any:
     ncu.write_text(f'#!/bin/sh\nexec {sys.executable} {tmp_path}/ncu.py "$@"\n')
     ncu.chmod(0o755)
     site: Any = SimpleNamespace(scratch=tmp_path, limits=Limits())
-    job = Job(problem=str(tmp_path / "problem.py"), case="only", dtype=None, device="cpu", marks="none",
+    job = Job(problem=str(tmp_path / "problem.py"), case="only", device="cpu", marks="none",
               framework="eager")  # fmt: skip
     return NsightCompute(find=lambda: str(ncu)).profile(site, job, full)
 
@@ -99,6 +99,6 @@ def test_a_table_that_it_did_not_write_is_a_reason(tmp_path: Path) -> None:
 
 def test_a_machine_without_it_is_a_reason() -> None:
     site: Any = SimpleNamespace()
-    job = Job(problem="", case="", dtype=None, device="cpu", marks="none")
+    job = Job(problem="", case="", device="cpu", marks="none")
     with pytest.raises(CannotProfile, match="ncu is not on PATH"):
         NsightCompute(find=lambda: None).profile(site, job, full=False)

@@ -51,7 +51,7 @@ PLAN = Plan(
 def job(tmp_path: Path) -> Job:
     problem = tmp_path / "problem.py"
     problem.write_text(PROBLEM)
-    return Job(problem=str(problem), case="only", dtype=None, device="cpu", marks="none", plan=PLAN)
+    return Job(problem=str(problem), case="only", device="cpu", marks="none", plan=PLAN)
 
 
 def test_a_plan_is_replayed_on_inputs_of_the_case(job: Job) -> None:

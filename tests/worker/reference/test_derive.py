@@ -416,9 +416,44 @@ def test_what_is_stated_is_not_derived(tmp_path: Path) -> None:
     assert derive(loaded(tmp_path, both)) == Derived()
 
 
-def test_a_case_in_bfloat16_is_derived_in_float32_for_the_interpreter(tmp_path: Path) -> None:
+def test_derived_cases_have_the_dtype_of_the_timed_one_and_for_the_interpreter_no_bfloat16(tmp_path: Path) -> None:
     problem = loaded(tmp_path, SOFTMAX + 'CASES = [dict(name="large", dtype="bfloat16")]\n')
-    assert {case.dtype for case in derive(problem).cases} == {"float32"}
+    assert {case.dtype for case in derive(problem).cases} == {"bfloat16"}
+    assert {case.dtype for case in derive(problem, interpreted=True).cases} == {"float32"}
+
+
+STATED = """
+CASES = [
+    dict(name="large", dtype="float32"),
+    dict(name="small", small=True, batch_size=2, features=9),
+    dict(name="odd", held_out=True, batch_size=1001),
+]
+"""
+
+
+@pytest.mark.parametrize("more", ["", STATED])
+def test_a_dtype_asked_for_is_that_of_every_case(tmp_path: Path, more: str) -> None:
+    path = str(loaded(tmp_path, SOFTMAX + more).file)
+    problem, _ = load_with_cases(path, "derived", dtype="float16", interpreted=True)
+    assert {case.dtype for case in problem.cases} == {"float16"}
+    assert {case.small for case in problem.cases} == {case.held_out for case in problem.cases} == {True, False}
+    assert problem.instance(problem.cases[0], seed=1).inputs[0].dtype == torch.float16  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("more", ["", STATED])
+def test_small_cases_in_bfloat16_are_in_float32_on_the_interpreter_only(tmp_path: Path, more: str) -> None:
+    path = str(loaded(tmp_path, SOFTMAX + more).file)
+    on_gpu, _ = load_with_cases(path, "derived", dtype="bfloat16")
+    assert {case.dtype for case in on_gpu.cases} == {"bfloat16"}
+    interpreted, _ = load_with_cases(path, "derived", dtype="bfloat16", interpreted=True)
+    assert {case.dtype for case in interpreted.cases if case.small} == {"float32"}
+    assert {case.dtype for case in interpreted.cases if not case.small} == {"bfloat16"}
+
+
+def test_a_dtype_that_torch_does_not_have_is_refused(tmp_path: Path) -> None:
+    path = str(loaded(tmp_path, SOFTMAX).file)
+    with pytest.raises(ProblemError, match="'half8' is no floating-point dtype"):
+        load_with_cases(path, "kept", dtype="half8")
 
 
 def test_stated_cases_only_are_loaded_where_that_is_asked_for(tmp_path: Path) -> None:

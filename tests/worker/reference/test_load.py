@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -23,6 +24,11 @@ FILES = sorted((Path(__file__).parents[2] / "problems" / "kernelbench").glob("*.
 every_file = pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
 
 Write = Callable[..., Path]
+
+
+def cast_to(case: Case, dtype: str | None) -> Case:
+    return msgspec.structs.replace(case, dtype=dtype)
+
 
 GOOD = """
 import torch
@@ -141,7 +147,7 @@ def test_no_parameter_is_constant_and_none_asks_for_gradients(file: Path) -> Non
 def test_specs_found_without_memory_are_those_of_a_real_instance(file: Path, dtype: str | None) -> None:
     problem = load_problem(str(file))
     case = problem.cases[0]
-    assert problem.specs(case, dtype) == load.specs(problem.instance(case, seed=1, dtype=dtype))
+    assert problem.specs(cast_to(case, dtype)) == load.specs(problem.instance(cast_to(case, dtype), seed=1))
 
 
 def kernelbench(name: str) -> load.LoadedProblem:
@@ -165,7 +171,7 @@ def test_arguments_left_at_their_defaults_have_no_name_and_a_star_numbers_its_ow
 
 def test_numbers_and_none_pass_through_as_inputs() -> None:
     problem = kernelbench("scalar_inputs")
-    assert problem.instance(problem.cases[0], seed=1, dtype="float16").inputs[1:] == (3.14, 2, None, True)
+    assert problem.instance(cast_to(problem.cases[0], "float16"), seed=1).inputs[1:] == (3.14, 2, None, True)
     specs = problem.specs(problem.cases[0])
     assert specs.inputs == (TensorSpec(shape=(16, 4), dtype="float32", stride=(4, 1)), 3.14, 2, None, True)
     assert [type(value) for value in specs.inputs[1:]] == [float, int, type(None), bool]
@@ -173,7 +179,7 @@ def test_numbers_and_none_pass_through_as_inputs() -> None:
 
 def test_a_parameter_used_twice_is_one_parameter() -> None:
     problem = kernelbench("tied_weights")
-    instance = problem.instance(problem.cases[0], seed=1, dtype="float64")
+    instance = problem.instance(cast_to(problem.cases[0], "float64"), seed=1)
     assert list(problem.specs(problem.cases[0]).parameters) == ["embed.weight"]
     assert instance.module.get_parameter("head.weight") is instance.module.get_parameter("embed.weight")
 
@@ -188,12 +194,12 @@ def test_the_docstring_is_the_files_or_the_models() -> None:
 
 def test_a_dtype_casts_what_is_floating_and_leaves_integers() -> None:
     problem = kernelbench("batch_norm_buffers")
-    instance = problem.instance(problem.cases[0], seed=1, dtype="bfloat16")
+    instance = problem.instance(cast_to(problem.cases[0], "bfloat16"), seed=1)
     found = {name: value.dtype for name, value in values(instance).items() if isinstance(value, torch.Tensor)}
     assert found.pop("bn.num_batches_tracked") == torch.int64
     assert set(found.values()) == {torch.bfloat16}
     problem = kernelbench("embedding_bag")
-    tokens, weights = problem.instance(problem.cases[0], seed=1, dtype="float16").inputs
+    tokens, weights = problem.instance(cast_to(problem.cases[0], "float16"), seed=1).inputs
     assert isinstance(tokens, torch.Tensor)
     assert isinstance(weights, torch.Tensor)
     assert (tokens.dtype, weights.dtype) == (torch.int64, torch.float16)
@@ -203,14 +209,14 @@ def test_a_cases_dtype_holds_unless_another_is_asked_for(write: Write) -> None:
     problem = load_problem(str(write(cases={"cases": [{"name": "half", "dtype": "float16"}]})))
     case = problem.cases[0]
     assert problem.instance(case, seed=1).module.get_parameter("scale").dtype == torch.float16
-    assert problem.instance(case, seed=1, dtype="float64").module.get_parameter("scale").dtype == torch.float64
+    assert problem.instance(cast_to(case, "float64"), seed=1).module.get_parameter("scale").dtype == torch.float64
     assert problem.specs(case).outputs[0].dtype == "float16"
 
 
 def test_a_dtype_rounds_the_values_of_the_same_seed() -> None:
     problem = kernelbench("sequential_mlp")
     whole = problem.instance(problem.cases[0], seed=5)
-    half = problem.instance(problem.cases[0], seed=5, dtype="float16")
+    half = problem.instance(cast_to(problem.cases[0], "float16"), seed=5)
     for name, value in values(whole).items():
         assert isinstance(value, torch.Tensor)
         assert same(value.half(), values(half)[name])
@@ -218,7 +224,7 @@ def test_a_dtype_rounds_the_values_of_the_same_seed() -> None:
 
 def test_casting_an_instance_keeps_its_values_and_leaves_the_original() -> None:
     problem = kernelbench("embedding_bag")
-    half = problem.instance(problem.cases[0], seed=5, dtype="float16")
+    half = problem.instance(cast_to(problem.cases[0], "float16"), seed=5)
     before = {name: value.clone() for name, value in values(half).items() if isinstance(value, torch.Tensor)}
     exact = load.cast(half, "float64")
     for name, value in values(exact).items():
@@ -681,7 +687,7 @@ def test_a_forward_may_change_what_it_has_made_itself(write: Write) -> None:
 def test_an_unknown_dtype_asked_for_is_refused(write: Write) -> None:
     problem = load_problem(str(write()))
     with pytest.raises(ProblemError, match="'half8' is no floating-point dtype"):
-        problem.instance(problem.cases[0], seed=1, dtype="half8")
+        problem.instance(cast_to(problem.cases[0], "half8"), seed=1)
 
 
 @pytest.mark.parametrize("line", ["del builtins.len", "builtins.len = None"])

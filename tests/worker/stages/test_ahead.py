@@ -43,16 +43,16 @@ class FakeChild:
 def session_of(child: FakeChild, gradients: bool = False) -> Session:
     problem = ProblemInfo(name="double", format="native", source="", cases=CASES, gradients=gradients)
     processes = SimpleNamespace(spawn=lambda role, log: child, limits=Limits(), device="cuda", cores=3)
-    load = Load(path="double.py", dtype="float16", cases=tuple(info.case for info in CASES))
+    load = Load(path="double.py", cases=tuple(info.case for info in CASES))
     return cast(Session, SimpleNamespace(processes=processes, loaded=lambda: problem, read_from=lambda: load))
 
 
-def test_compiled_baselines_are_asked_for_with_the_dtype_of_each_case() -> None:
+def test_compiled_baselines_are_asked_for_with_every_case() -> None:
     child = FakeChild([])
     compile_ahead(session_of(child), CASES[:2], ("eager", "compile", "compile_max_autotune"))
     (asked,) = child.asked
     assert asked.names == ("compile", "compile_max_autotune")
-    assert asked.wanted == {"small": None, "large": "float16"}
+    assert asked.wanted == ("small", "large")
     assert [case.name for case in asked.cases] == ["small", "large", "other"]
     assert (asked.device, asked.cores, child.discarded) == ("cuda", 3, True)
 

@@ -47,13 +47,13 @@ def compile_ahead(job: CompileAhead) -> list[str]:
     for case in problem.cases:
         for name in job.names if case.name in job.wanted else ():
             try:
-                compile_one(problem, case, job.wanted[case.name], name, job.device)
+                compile_one(problem, case, name, job.device)
             except Exception as error:  # noqa: BLE001 - Inductor raises errors of many kinds
                 failures.append(f"{name}, case {case.name}: {type(error).__name__}: {error}"[:400])
     return failures
 
 
-def compile_one(problem: LoadedProblem, case: Case, dtype: str | None, name: str, device: str) -> None:
+def compile_one(problem: LoadedProblem, case: Case, name: str, device: str) -> None:
     """Run a baseline on fake tensors. Raises whatever the problem or Inductor raises."""
     from torch._inductor import compile_fx, list_mode_options
 
@@ -68,7 +68,7 @@ def compile_one(problem: LoadedProblem, case: Case, dtype: str | None, name: str
 
     torch._dynamo.reset()
     with FakeTensorMode(allow_non_fake_inputs=True), casting(), torch.no_grad():
-        instance = problem.instance(case, seed=0, device=device, dtype=dtype)
+        instance = problem.instance(case, seed=0, device=device)
         args, named = instance.called()
         torch.compile(instance.module, backend=compiled)(*args, **named)
 

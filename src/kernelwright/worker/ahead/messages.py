@@ -9,13 +9,13 @@ from kernelwright.worker.processes.channel import Message
 class CompileAhead(Message, frozen=True, kw_only=True, tag="compile ahead"):
     """Compile baselines of the problem at `path`.
 
-    cases: all cases, with the derived ones. wanted: names of those to compile for, each with the dtype that is used in
-    place of its own. names: of the baselines, such as "compile". device: of their tensors. cores: to compile on.
+    cases: all cases, with the derived ones. wanted: names of those to compile for. names: of the baselines, such as
+    "compile". device: of their tensors. cores: to compile on.
     """
 
     path: str
     cases: tuple[Case, ...]
-    wanted: dict[str, str | None]
+    wanted: tuple[str, ...]
     names: tuple[str, ...]
     device: str
     cores: int

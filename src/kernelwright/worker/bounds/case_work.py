@@ -17,13 +17,13 @@ CPU_INPUT_BYTES = 1 << 26
 """Limit up to which the inputs of a larger case are made without a GPU, to get its indices."""
 
 
-def case_work(problem: LoadedProblem, case: Case, dtype: str | None, specs: Specs, seed: int, device: str) -> Work:
+def case_work(problem: LoadedProblem, case: Case, specs: Specs, seed: int, device: str) -> Work:
     """The least work of `case`: derived on fake tensors first and, if an index matters, on inputs of `seed`.
 
     Different seeds touch different rows, but nearly the same number of rows. Without a GPU, a large case gets values of
     its whole-number inputs only. If values are missing, `Work.assumed` says what was assumed in their place.
     """
-    work = problem.least_work(case, dtype)
+    work = problem.least_work(case)
     is_too_large = compulsory_bytes(specs) > CPU_BYTES or sum(work.flop.values()) > CPU_FLOP
     if not work.depends_on_values:
         return work
@@ -31,9 +31,9 @@ def case_work(problem: LoadedProblem, case: Case, dtype: str | None, specs: Spec
         taken = Specs(inputs=specs.inputs, outputs=(), parameters={})
         if compulsory_bytes(taken) > CPU_INPUT_BYTES:
             return work
-        return problem.work_with(case, dtype, problem.whole_numbers(case, seed=seed))
+        return problem.work_with(case, problem.whole_numbers(case, seed=seed))
     try:
-        call = taped(problem.instance(case, seed=seed, device=device, dtype=dtype))
+        call = taped(problem.instance(case, seed=seed, device=device))
     except (
         ProblemError
     ) as error:  # no half-precision kernel on the CPU, or no memory: the caller meets it where it matters

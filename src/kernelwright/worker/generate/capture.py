@@ -159,10 +159,10 @@ def _replace(holder: Any, name: str, value: Any) -> None:
     setattr(holder, name, value)
 
 
-def capture(problem: LoadedProblem, case: Case, dtype: str | None) -> Capture:
+def capture(problem: LoadedProblem, case: Case) -> Capture:
     """Generate the text for one case. Raises `ProblemError`, and any error that Inductor raises."""
     with faked() as mode:  # whose real values a constructor may read
-        instance = problem.instance(case, seed=0, dtype=dtype)
+        instance = problem.instance(case, seed=0)
     with mode, casting(), torch.no_grad():
         held = dict([*instance.module.named_parameters(), *instance.module.named_buffers()])
         inputs = dict(zip(instance.input_names, instance.inputs, strict=True))

@@ -42,7 +42,7 @@ def generate(job: Generate) -> Generated:
         drawn = problem.instance(small, seed=0)  # an operator may have a seed and draw nothing
         if accepted(lambda: outputs(cast(drawn, "float64"))) is not None:  # forward may be for GPUs only
             refuse_random(drawn, random)
-    outline = problem.outline(base, job.dtype)
+    outline = problem.outline(base)
     inputs = tuple((name, None if isinstance(value, torch.Tensor) else repr(value))
                    for name, value in zip(outline.input_names, outline.inputs, strict=True))  # fmt: skip
     # Importing Inductor takes seconds, so it is imported here and not by every fork server.
@@ -55,7 +55,7 @@ def generate(job: Generate) -> Generated:
     pretend(find_target(job.target))
     prepare()
     allow_tf32(problem.precision == "tf32")
-    series = Series(problem, cases, job.dtype)
+    series = Series(problem, cases)
     captures = series.attempted("captures", series.ordinary())
     is_only_case = all(case is base or case.derived for case in problem.cases)
     if not captures or (len(captures) == 1 < len(cases) and not is_only_case):
@@ -70,7 +70,7 @@ def generate(job: Generate) -> Generated:
         rows=rows,
         inputs=inputs,
         arguments=outline.arguments,
-        returns=problem.specs(base, job.dtype).returns,
+        returns=problem.specs(base).returns,
         precision=problem.precision,
         torch=str(torch.__version__),
         is_only_case=is_only_case,

@@ -7,11 +7,10 @@ from kernelwright.worker.processes.channel import Message
 
 
 class Generate(Message, frozen=True, kw_only=True, tag="generate"):
-    """Generate code for the first timed case of the problem at `path`. cases: all cases, with the derived ones. dtype:
-    used in place of that case's own. target: such as "sm_90". cache: an empty folder for Inductor's cache."""
+    """Generate code for the first timed case of the problem at `path`. cases: all cases, with the derived ones. target:
+    such as "sm_90". cache: an empty folder for Inductor's cache."""
 
     path: str
-    dtype: str | None
     cases: tuple[Case, ...]
     target: str
     cache: str

@@ -21,11 +21,10 @@ LOOP = "triton_red_"
 
 
 class Series:
-    """cases: the sizes; the first is the timed one. dtype: of the full-size cases, None for their own. faults: what
-    Inductor failed at, by name of the series."""
+    """cases: the sizes; the first is the timed one. faults: what Inductor failed at, by name of the series."""
 
-    def __init__(self, problem: LoadedProblem, cases: list[Case], dtype: str | None) -> None:
-        self.problem, self.cases, self.dtype = problem, cases, dtype
+    def __init__(self, problem: LoadedProblem, cases: list[Case]) -> None:
+        self.problem, self.cases = problem, cases
         self.choices = Choices()
         self.faults: dict[str, str] = {}
 
@@ -35,7 +34,7 @@ class Series:
         for case in self.cases:
             self.choices.begin()
             try:
-                made = capture(self.problem, case, self.dtype)
+                made = capture(self.problem, case)
             except Exception as error:
                 if case is self.cases[0]:
                     raise

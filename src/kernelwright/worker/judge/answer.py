@@ -21,7 +21,15 @@ from kernelwright.worker.judge.padding import meets_zeros
 from kernelwright.worker.judge.untouched import comparable, untouched
 from kernelwright.worker.reference import signal, values, weights
 from kernelwright.worker.reference.drawn import require_same_sizes
-from kernelwright.worker.reference.instance import Instance, Specs, accepted, cast, is_out_of_memory, outputs
+from kernelwright.worker.reference.instance import (
+    Instance,
+    Specs,
+    accepted,
+    cast,
+    framework_outputs,
+    is_out_of_memory,
+    outputs,
+)
 from kernelwright.worker.reference.load import LoadedProblem
 
 LEAST_FINITE = 0.5
@@ -90,7 +98,7 @@ class Answer:
 
 
 def answered(
-    problem: LoadedProblem, case: Case, *, seed: int, device: str, dtype: str | None, distribution: str,
+    problem: LoadedProblem, case: Case, *, seed: int, device: str, distribution: str,
     operators: frozenset[str] = frozenset(), sensitive: bool = False, floors: list[float] | None = None,
     gains: dict[str, float] | None = None, known: tuple[str, list[tolerance.Errors]] | None = None,
 ) -> Answer:  # fmt: skip
@@ -102,7 +110,7 @@ def answered(
     """
 
     def drawn(tried: str, positive: bool = False) -> Instance:
-        instance = problem.instance(case, seed=seed, device=device, dtype=dtype)
+        instance = problem.instance(case, seed=seed, device=device)
         signal.apply(instance.module, gains or {})
         weights.redraw(instance.module, tried, seed)
         values.redraw(instance.inputs, tried, seed, positive=positive)
@@ -327,18 +335,6 @@ def overflows(instance: Instance) -> bool:
     """Whether the framework computes an infinite output."""
     made = (comparable(one) for one in framework_outputs(instance) if one.is_floating_point())
     return any(bool(one.isinf().any()) for one in made)
-
-
-def framework_outputs(instance: Instance) -> tuple[torch.Tensor, ...]:
-    """The outputs of eager PyTorch; if the CPU has no half-precision kernel, float32 outputs rounded to the dtype."""
-    try:
-        return outputs(instance)
-    except ProblemError as error:
-        if "not implemented for" not in str(error):
-            raise
-        wide = outputs(cast(instance, "float32"))
-        dtype = next(v.dtype for v in instance.inputs if isinstance(v, torch.Tensor) and v.is_floating_point())
-        return tuple(w.to(dtype) if w.is_floating_point() else w for w in wide)
 
 
 def as_described(answer: Answer, case: str, described: Specs) -> Answer:

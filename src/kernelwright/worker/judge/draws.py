@@ -88,23 +88,20 @@ STRIDED = "strided"
 class Draws:
     """The random draws of all cases of a problem, and their answers and tolerances.
 
-    cases: each with the dtype that replaces its stated one, or None. specs, work: by case; flop: of the products in
-    work. errors, units, floors: of the answers that were made so far. measured: the draws whose tolerances are known.
+    specs, work: by case; flop: of the products in work. errors, units, floors: of the answers that were made so far.
+    measured: the draws whose tolerances are known.
     """
 
-    def __init__(self, problem: LoadedProblem, dtype: str | None, device: str) -> None:
+    def __init__(self, problem: LoadedProblem, device: str) -> None:
         self.problem, self.device = problem, device
         self.secret = secrets.randbits(62)
-        self.cases: dict[str, tuple[Case, str | None]] = {
-            case.name: (case, None if case.small else dtype) for case in problem.cases
-        }
-        self.specs = {name: problem.specs(case, own) for name, (case, own) in self.cases.items()}
+        self.cases: dict[str, Case] = {case.name: case for case in problem.cases}
+        self.specs = {name: problem.specs(case) for name, case in self.cases.items()}
         self.work = {
-            name: case_work(problem, case, own, self.specs[name], self.secret, device)
-            for name, (case, own) in self.cases.items()
+            name: case_work(problem, case, self.specs[name], self.secret, device) for name, case in self.cases.items()
         }
         self.flop = {name: sum(work.flop.values()) for name, work in self.work.items()}
-        self.operators = {name: problem.operators(case) for name, (case, _) in self.cases.items()}
+        self.operators = {name: problem.operators(case) for name, case in self.cases.items()}
         self.kept = Kept(device)
         self.errors: dict[tuple[str, int], tuple[str, list[tolerance.Errors]]] = {}
         self.units: dict[tuple[str, int], list[float]] = {}
@@ -122,7 +119,7 @@ class Draws:
 
     def is_affordable(self, case: str) -> bool:
         """Whether a case is small enough for every distribution, and for measuring each element's sensitivity."""
-        if self.cases[case][0].small:
+        if self.cases[case].small:
             return True
         return compulsory_bytes(self.specs[case]) <= AFFORDABLE_BYTES and self.flop[case] <= AFFORDABLE_FLOP
 
@@ -221,7 +218,7 @@ class Draws:
         return given + 8 * self._produced(case) * (2 if self.is_affordable(case) else 1)
 
     def _made(self, case: str, draw: int) -> Answer:
-        known, dtype = self.cases[case]
+        known = self.cases[case]
         sensitive = self.is_affordable(case)
         if sensitive and draw != 0 and case not in self.floors:
             self.answer(case, 0)
@@ -232,9 +229,9 @@ class Draws:
             if draw <= AS_DENSE:
                 return as_described(self._read_as_dense(case, draw), case, self.specs[case])
             if draw == 0 and (names := random_operators(self.operators[case])):
-                refuse_random(self.problem.instance(known, seed=seed, device=self.device, dtype=dtype), names)
+                refuse_random(self.problem.instance(known, seed=seed, device=self.device), names)
             made = answered(
-                self.problem, known, seed=seed, device=self.device, dtype=dtype, distribution=distribution,
+                self.problem, known, seed=seed, device=self.device, distribution=distribution,
                 operators=self.operators[case], sensitive=sensitive, floors=self.floors.get(case),
                 gains=self._gains(case), known=None if sensitive else self.errors.get((case, draw)),
             )  # fmt: skip
@@ -249,8 +246,7 @@ class Draws:
         return as_described(made, case, self.specs[case])
 
     def _read_as_dense(self, case: str, draw: int) -> Answer:
-        known, dtype = self.cases[case]
-        given = self.problem.instance(known, seed=self.secret, device=self.device, dtype=dtype)
+        given = self.problem.instance(self.cases[case], seed=self.secret, device=self.device)
         by_strides = readings(self.specs[case])[(AS_DENSE - draw) // 2]
         read, memory = as_dense(given, strided(self.specs[case]), self.secret, by_strides)
         made = with_sensitivity(judged(in_own_memory(read)), self.secret, self.floors[case])
@@ -259,10 +255,10 @@ class Draws:
     def _gains(self, case: str) -> dict[str, float]:
         """The gains of the parameters in every draw of a case, so that its outputs depend on its inputs (`signal`)."""
         if case not in self.gains:
-            known, dtype = self.cases[case]
+            known = self.cases[case]
             self.gains[case] = {}
-            if signal.is_deep(self.problem.outline(known, dtype).module):
-                one, other = (self.problem.instance(known, seed=self.secret + draw, device=self.device, dtype=dtype)
+            if signal.is_deep(self.problem.outline(known).module):
+                one, other = (self.problem.instance(known, seed=self.secret + draw, device=self.device)
                               for draw in (0, PERIOD))  # fmt: skip
                 self.gains[case] = signal.gains(one, other)
         return self.gains[case]
@@ -350,7 +346,7 @@ class Draws:
         return self.measured_terms[case]
 
     def _has_affordable_gradients(self, case: str) -> bool:
-        if self.cases[case][0].small:
+        if self.cases[case].small:
             return True
         most_bytes, most_flop = AFFORDABLE_BYTES, AFFORDABLE_FLOP // 10
         if self.device != "cpu":
@@ -386,7 +382,7 @@ class Draws:
 def with_strided(draws: Draws) -> tuple[dict[str, Specs], dict[str, str]]:
     """The specs of every case, and of a copy of the smallest small case with padded inputs; and a dict from the name of
     the copy to the name of its original."""
-    small = {name: case for name, (case, _) in draws.cases.items() if case.small}
+    small = {name: case for name, case in draws.cases.items() if case.small}
     if not small:
         return draws.specs, {}
     name = min(small, key=lambda one: (small[one].held_out, draws.input_bytes(one)))  # a search sees no held-out case

@@ -61,16 +61,16 @@ class Judge:
         self, path: str, dtype: str | None, which: WhichCases = "kept", cases: tuple[Case, ...] | None = None
     ) -> dict[str, Any]:
         """Read the problem. Returns the facts that the coordinator may know, still without bounds."""
-        self.problem, left_alone = load_with_cases(path, which, cases)
+        self.problem, left_alone = load_with_cases(path, which, cases, dtype=dtype, interpreted=self.device == "cpu")
         allow_tf32(self.problem.precision == "tf32")
-        self.draws = Draws(self.problem, dtype, self.device)
+        self.draws = Draws(self.problem, self.device)
         self.specs, self.strided = with_strided(self.draws)
         described = []
-        for name, (case, case_dtype) in self.draws.cases.items():
+        for name, case in self.draws.cases.items():
             specs = self.specs[name]
             flop, size = self.problem.work(case)
             described.append({
-                "case": codec.plain(case if case_dtype is None else _with_dtype(case, case_dtype)),
+                "case": codec.plain(case),
                 "inputs": codec.plain(specs.inputs), "outputs": codec.plain(specs.outputs),
                 "mutates": specs.mutates, "lies_in": specs.lies_in, "returns": specs.returns,
                 "reads_changed": self.draws.work[name].reads_changed, "gradients_of": specs.gradients_of,
@@ -94,8 +94,7 @@ class Judge:
         """The shapes of each of the problem's cases, and last those of the case with padded inputs."""
         found = []
         for name, specs in self.specs.items():
-            case, dtype = self.draws.cases[self.strided.get(name, name)]
-            instance = self.problem.outline(case, dtype)
+            instance = self.problem.outline(self.draws.cases[self.strided.get(name, name)])
             init = [one if isinstance(one, torch.Tensor) else without_objects(one) for one in instance.init_inputs]
             tensors = tuple(place for place, value in enumerate(init) if isinstance(value, torch.Tensor))
             found.append(CaseShape(
@@ -194,7 +193,7 @@ class Judge:
 
     def qualify(self, case: str) -> CaseQualification | str:
         """Whether trivial answers would pass on this case; a reason if this machine cannot compute it."""
-        known, _ = self.draws.cases[case]
+        known = self.draws.cases[case]
         size, flop = compulsory_bytes(self.specs[case]), self.draws.flop[case]
         if self.device == "cpu" and not known.small and (size > CPU_BYTES or flop > CPU_FLOP):
             return "too large to be computed without a GPU"
@@ -260,10 +259,6 @@ def described_work(work: Work, specs: Specs, flop: int | None, size: int | None)
         "stated": [name for name, value in (("bytes", size), ("flop", flop)) if value is not None],
         "reads": codec.plain(work.reads), "assumed": work.assumed,
     }  # fmt: skip
-
-
-def _with_dtype(case: Case, dtype: str) -> Case:
-    return codec.record(codec.plain(case) | {"dtype": dtype}, Case)
 
 
 def _wrong(case: str, reason: str) -> CaseResult:

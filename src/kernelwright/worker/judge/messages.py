@@ -10,11 +10,11 @@ from kernelwright.worker.processes.channel import Message
 
 
 class Load(Message, frozen=True, kw_only=True, tag="load"):
-    """Read the problem. dtype: for every case that is not small; None: the problem's own. cases: used in place of the
-    problem's cases; None: `which` says how to find them."""
+    """Read the problem. cases: used in place of the problem's cases; None: `which` says how to find them. dtype: that
+    these get; None: their own."""
 
     path: str
-    dtype: str | None
+    dtype: str | None = None
     which: WhichCases = "kept"
     cases: tuple[Case, ...] | None = None
 

@@ -17,12 +17,12 @@ from torch import Tensor
 
 from kernelwright.model import CaseQualification, TrivialAnswer
 from kernelwright.worker.judge import tolerance
-from kernelwright.worker.judge.answer import Answer, framework_outputs
+from kernelwright.worker.judge.answer import Answer
 from kernelwright.worker.judge.comparison import compared
 from kernelwright.worker.judge.dependence import is_dead, is_read, outputs_with, perturbed
 from kernelwright.worker.judge.draws import ALWAYS, PERIOD, Draws
 from kernelwright.worker.reference import values
-from kernelwright.worker.reference.instance import accepted, given
+from kernelwright.worker.reference.instance import accepted, framework_outputs, given
 from kernelwright.worker.reference.pieces import CHUNK
 
 COARSE_BITS = {torch.float64: 23, torch.float32: 10, torch.bfloat16: 3, torch.float16: 3}

@@ -19,7 +19,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     problem: str
     case: str
-    dtype: str | None
     device: str
     marks: Literal["cuda", "torch", "none"]
     trace: str = ""

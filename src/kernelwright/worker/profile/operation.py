@@ -105,7 +105,8 @@ def key_of(session: Session, what: str | None, case: str, full: bool) -> str:
     """Key of a profile. what: hash of the compiled code, or the name of a framework's implementation."""
     processes = session.processes
     place = [processes.target.name, processes.machine["device"], processes.compilers.ready()]
-    return codec.sha(codec.encode([what, session.loaded().source, session.read_from().dtype, case, place, full]))
+    cases = [one.case for one in session.loaded().cases if one.case.name == case]
+    return codec.sha(codec.encode([what, session.loaded().source, cases, place, full]))
 
 
 METHODS = {
@@ -117,7 +118,7 @@ METHODS = {
 def job_of(session: Session, case: str, **what: object) -> Job:
     problem, device = session.read_from(), session.processes.device
     cases = tuple(info.case for info in session.loaded().cases)
-    return Job(problem=problem.path, cases=cases, case=case, dtype=problem.dtype, device=device, marks="none", **what)  # type: ignore[arg-type]
+    return Job(problem=problem.path, cases=cases, case=case, device=device, marks="none", **what)  # type: ignore[arg-type]
 
 
 def by_first(

@@ -17,7 +17,6 @@ from typing import Any
 import torch
 
 from kernelwright import codec
-from kernelwright.model import Case
 from kernelwright.worker.bench.launching import allow_device_descriptors
 from kernelwright.worker.bench.launching import compiled as compiled_code
 from kernelwright.worker.plan.binding import bind_tensors, spec_of
@@ -59,14 +58,9 @@ def drawn(job: Job) -> Instance:
     allow_tf32(problem.precision == "tf32")
     case = next(case for case in job.cases or problem.cases if case.name == job.case)
     seed = secrets.randbits(62)
-    instance = problem.instance(case, seed=seed, device=job.device, dtype=own_dtype(case, job.dtype))
+    instance = problem.instance(case, seed=seed, device=job.device)
     weights.redraw(instance.module, values.AS_GIVEN, seed)
     return instance
-
-
-def own_dtype(case: Case, dtype: str | None) -> str | None:
-    """The dtype override for a case; None for small cases, which keep theirs (as in `Draws`)."""
-    return None if case.small else dtype
 
 
 def replaying(job: Job) -> tuple[Callable[[], None], Callable[[], Any]]:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from kernelwright.errors import ProblemError
-from kernelwright.model import Case, Scalar, WhichCases
+from kernelwright.model import FOR_INTERPRETER, Case, Scalar, WhichCases
 from kernelwright.worker.reference import trace
 from kernelwright.worker.reference.load import LoadedProblem, load_problem
+from kernelwright.worker.reference.problem_module import floating_dtype
 
 WANTED_ELEMENTS, WANTED_FLOP = 20_000, 10**7
 """Target size of a derived case: elements of its inputs, parameters and outputs, and FLOP of its products. At this size
@@ -50,25 +51,41 @@ class Derived:
 
 
 def load_with_cases(
-    path: str, which: WhichCases, cases: tuple[Case, ...] | None = None
+    path: str,
+    which: WhichCases,
+    cases: tuple[Case, ...] | None = None,
+    *,
+    dtype: str | None = None,
+    interpreted: bool = False,
 ) -> tuple[LoadedProblem, dict[str, str]]:
     """The problem at `path` with its cases, and `Derived.left_alone`.
 
-    cases: used in place of the problem's cases; None: `which` says how to find them. Raises `ProblemError`.
+    cases: used in place of the problem's cases; None: `which` says how to find them. dtype: that these get; None: their
+    own. interpreted: see `in_dtype`. Raises `ProblemError`.
     """
     problem = load_problem(path)
     if cases is not None:
         return replace(problem, cases=cases), {}
+    if dtype is not None:
+        floating_dtype(problem.file, dtype)
+        problem = replace(problem, cases=tuple(in_dtype(case, dtype, interpreted) for case in problem.cases))
     if which == "stated":
         return replace(problem, cases=tuple(case for case in problem.cases if not case.derived)), {}
-    found = derive(problem) if which == "derived" else Derived()
+    found = derive(problem, interpreted) if which == "derived" else Derived()
     return replace(problem, cases=(*problem.cases, *found.cases)), found.left_alone
 
 
-def derive(problem: LoadedProblem) -> Derived:
-    """The cases that the problem lacks: two small ones, and a held-out one of odd sizes.
+def in_dtype(case: Case, dtype: str, interpreted: bool) -> Case:
+    """`case` in another dtype. interpreted: whether small cases run on the CPU interpreter."""
+    is_wide = interpreted and case.small and dtype == "bfloat16"
+    return msgspec.structs.replace(case, dtype=FOR_INTERPRETER if is_wide else dtype)
 
-    Raises `ProblemError` for a problem whose sizes depend on values, for which no other case would be of use.
+
+def derive(problem: LoadedProblem, interpreted: bool = False) -> Derived:
+    """The cases that the problem lacks: two small ones, and a held-out one of odd sizes, in the dtype of its timed one.
+
+    interpreted: see `in_dtype`. Raises `ProblemError` for a problem whose sizes depend on values, for which no other
+    case would be of use.
     """
     lacks_small = not any(case.small for case in problem.cases)
     lacks_odd = not any(case.held_out for case in problem.cases)
@@ -90,7 +107,7 @@ def derive(problem: LoadedProblem) -> Derived:
         return Derived(left_alone={"": why, **left})
     wanted = {SMALL: sizes, SECOND: search.second(sizes), ODD: search.odd(sizes)}
     lacking = {SMALL: lacks_small, SECOND: lacks_small, ODD: lacks_odd}
-    dtype = "float32" if search.is_bfloat16 else base.dtype
+    dtype = FOR_INTERPRETER if interpreted and search.is_bfloat16 else base.dtype
     cases: list[Case] = []
     for name, params in wanted.items():
         case = Case(

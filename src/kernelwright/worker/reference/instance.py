@@ -219,6 +219,18 @@ def cast(instance: Instance, dtype: str) -> Instance:
     return replace(instance, module=module, inputs=inputs, dtype=wanted, is_cast=True)
 
 
+def framework_outputs(instance: Instance) -> tuple[Tensor, ...]:
+    """The outputs of eager PyTorch; if the CPU has no half-precision kernel, float32 outputs rounded to the dtype."""
+    try:
+        return outputs(instance)
+    except ProblemError as error:
+        if "not implemented for" not in str(error):
+            raise
+        wide = outputs(cast(instance, "float32"))
+        dtype = next(v.dtype for v in instance.inputs if isinstance(v, Tensor) and v.is_floating_point())
+        return tuple(w.to(dtype) if w.is_floating_point() else w for w in wide)
+
+
 def specs(instance: Instance) -> Specs:
     """The shapes, dtypes and strides in `instance`; runs its module once."""
     named = [*instance.module.named_parameters(), *instance.module.named_buffers()]

@@ -1,7 +1,7 @@
 """Loading a problem file: its cases, and the reference with inputs for any case.
 
 This runs in a worker process, because it executes the user's file. An instance depends only on the problem, the case,
-the seed, the dtype and the device. Two seeds give different inputs and different parameters. A parameter that the file
+the seed and the device. Two seeds give different inputs and different parameters. A parameter that the file
 initialises to a constant (a bias of zeros, a norm weight of ones) gets random values around that constant, so that no
 kernel can leave it out. Buffers keep the values that the file gives them.
 """
@@ -37,6 +37,7 @@ from kernelwright.worker.reference.instance import (
     Specs,
     cast,
     compulsory_bytes,
+    framework_outputs,
     operators,
     outputs,
     specs,
@@ -156,14 +157,13 @@ class LoadedProblem:
             return False
         return True
 
-    def instance(self, case: Case, *, seed: int, device: str = "cpu", dtype: str | None = None) -> Instance:
+    def instance(self, case: Case, *, seed: int, device: str = "cpu") -> Instance:
         """The reference and the inputs of `case`; the same arguments give the same values.
 
-        dtype: used in place of the case's own. All tensors are created on `device` directly. Floating-point inputs,
-        parameters and buffers are cast one by one; other tensors keep their dtype. The caller's random state does not
-        change.
+        All tensors are created on `device` directly. Floating-point inputs, parameters and buffers are cast to the
+        case's dtype one by one; other tensors keep theirs. The caller's random state does not change.
         """
-        wanted = floating_dtype(self.file, dtype or case.dtype)
+        wanted = floating_dtype(self.file, case.dtype)
         module = self._module(case)
         with torch.no_grad():
             with seeded("parameters", seed, device) as given:
@@ -210,7 +210,7 @@ class LoadedProblem:
         key = case.name, repr(case.params), str(wanted)
         if key not in self.differentiated and not is_fake(made):
             with contextlib.suppress(ProblemError), faked():
-                self.instance(case, seed=0, dtype=dtype)  # without values, with which a forward may choose parameters
+                self.instance(case, seed=0)  # without values, with which a forward may choose parameters
         if key not in self.differentiated:
             found = differentiated(made, trained)
             self.differentiated[key] = found if is_fake(made) else replace(found, trained=trained)
@@ -230,17 +230,17 @@ class LoadedProblem:
                 raise ProblemError(f"{self.file}: work states {key} = {value!r}, expected a whole number from 0")
         return stated.get("flop"), stated.get("bytes")
 
-    def specs(self, case: Case, dtype: str | None = None) -> Specs:
+    def specs(self, case: Case) -> Specs:
         """The shapes, dtypes and strides of `case`, found as `outline` does."""
-        return self._asked(case, dtype, specs)
+        return self._asked(case, specs)
 
-    def least_work(self, case: Case, dtype: str | None = None) -> Work:
+    def least_work(self, case: Case) -> Work:
         """The least bytes and FLOP of `case`, found as `outline` does."""
-        return self.work_with(case, dtype, {})
+        return self.work_with(case, {})
 
-    def work_with(self, case: Case, dtype: str | None, drawn: dict[str, Tensor]) -> Work:
+    def work_with(self, case: Case, drawn: dict[str, Tensor]) -> Work:
         """`least_work` with known values of some inputs, by name, such as indices into other inputs."""
-        taken = self._asked(case, dtype, lambda instance: taped(instance, drawn))
+        taken = self._asked(case, lambda instance: taped(instance, drawn))
         found: Work = call(self.file, "deriving its least work", least_work, taken)  # an index may be out of range
         return found
 
@@ -273,7 +273,7 @@ class LoadedProblem:
 
     def run(self, case: Case) -> None:
         """Call forward once with real values; raises `ProblemError` if it fails."""
-        call(self.file, "forward", outputs, self.instance(case, seed=0))
+        call(self.file, "forward", framework_outputs, self.instance(case, seed=0))
 
     def require_same_sizes(self, case: Case) -> None:
         """Raise `ProblemError` where two draws of `case` have other sizes, as far as real tensors are small enough."""
@@ -284,26 +284,26 @@ class LoadedProblem:
 
     def operators(self, case: Case) -> frozenset[str]:
         """The names of the operators in forward, found as `outline` does."""
-        return self._asked(case, None, operators)
+        return self._asked(case, operators)
 
     def operator_text(self) -> tuple[str, ...]:
         """The operators of one call on the first timed case, as text."""
-        return self._asked(next(case for case in self.cases if case.timed), None, operator_text)
+        return self._asked(next(case for case in self.cases if case.timed), operator_text)
 
-    def outline(self, case: Case, dtype: str | None = None) -> Instance:
+    def outline(self, case: Case) -> Instance:
         """An instance that is used for names and shapes: on fake tensors or, if that fails, on small real ones."""
-        return self._asked(case, dtype, lambda instance: instance)
+        return self._asked(case, lambda instance: instance)
 
-    def _asked(self, case: Case, dtype: str | None, ask: Callable[[Instance], T]) -> T:
+    def _asked(self, case: Case, ask: Callable[[Instance], T]) -> T:
         """`ask(instance)` on fake tensors or, if that fails because the problem reads values, on small real ones."""
         try:
             with faked():
-                return self._answer(ask, self.instance(case, seed=0, dtype=dtype))
+                return self._answer(ask, self.instance(case, seed=0))
         except ProblemError as error:
             on_fake = error
         try:
             with OnlySmallTensors():
-                return self._answer(ask, self.instance(case, seed=0, dtype=dtype))
+                return self._answer(ask, self.instance(case, seed=0))
         except TooLargeError as error:
             raise ProblemError(
                 f"case {case.name!r} cannot be described without its values: {on_fake}",

@@ -28,7 +28,7 @@ def compile_ahead(session: Session, chosen: Sequence[CaseInfo], framework: Seque
     read_from = session.read_from()
     job = CompileAhead(
         path=read_from.path, cases=read_from.cases or (), names=names, device=processes.device, cores=processes.cores,
-        wanted={info.case.name: None if info.case.small else read_from.dtype for info in chosen},
+        wanted=tuple(info.case.name for info in chosen),
     )  # fmt: skip
     try:
         child = processes.spawn("baseline_compiler", log=True)

@@ -72,6 +72,7 @@ def bench(
         cases=cases,
         unqualified=session.report.reason,
         library=session.loaded().library,
+        dtype=session.loaded().dtype,
     )
 
 

@@ -30,7 +30,7 @@ def _kept(session: Session) -> Generated:
     may have caused it."""
     processes, read_from = session.processes, session.read_from()
     job = Generate(
-        path=read_from.path, dtype=read_from.dtype, cases=read_from.cases or (), target=processes.target.name, cache="",
+        path=read_from.path, cases=read_from.cases or (), target=processes.target.name, cache="",
     )  # fmt: skip
     if processes.cache is None:
         return _generate(session, job)
