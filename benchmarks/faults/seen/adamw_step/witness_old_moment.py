@@ -1,0 +1,5 @@
+import torch
+
+
+def inputs(problem):
+    return problem.get_inputs(500, 3, 1e-2, 0.1)

@@ -1,0 +1,8 @@
+import torch
+
+
+def inputs(problem):
+    a, b, r, h = problem.get_inputs(2, 12, 8)
+    r[:] = False
+    r[:, 4] = True
+    return [a, b, r, h]

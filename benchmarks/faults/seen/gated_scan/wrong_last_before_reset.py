@@ -1,0 +1,34 @@
+# fault: the final state is what the last step would give without its reset; shows where the last step resets
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(a_ptr, b_ptr, reset_ptr, h0_ptr, out_ptr, last_ptr, steps, channels, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    channel = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = channel < channels
+    h = tl.load(h0_ptr + row * channels + channel, mask=inside, other=0.0).to(tl.float32)
+    final = h
+    for t in range(0, steps):
+        at = (row * steps + t) * channels + channel
+        a = tl.load(a_ptr + at, mask=inside, other=0.0).to(tl.float32)
+        b = tl.load(b_ptr + at, mask=inside, other=0.0).to(tl.float32)
+        restart = tl.load(reset_ptr + row * steps + t) != 0
+        final = a * h + b
+        h = a * tl.where(restart, 0.0, h) + b
+        tl.store(out_ptr + at, h, mask=inside)
+    tl.store(last_ptr + row * channels + channel, final, mask=inside)
+
+
+def kernel_function(a, b, reset, h0):
+    a = a.contiguous()
+    b = b.contiguous()
+    reset = reset.contiguous()
+    h0 = h0.contiguous()
+    batch, steps, channels = a.shape
+    out = torch.empty_like(a)
+    last = torch.empty_like(h0)
+    kernel[(batch, triton.cdiv(channels, 32))](a, b, reset, h0, out, last, steps, channels, BLOCK=32)
+    return out, last

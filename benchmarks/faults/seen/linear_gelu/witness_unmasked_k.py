@@ -1,0 +1,6 @@
+import torch
+
+INIT = [50, 40]
+
+def inputs(problem):
+    return problem.get_inputs(20, 50, False)

@@ -1,0 +1,5 @@
+import torch
+
+
+def inputs(problem):
+    return problem.get_inputs(400, 0.125, 0.0)

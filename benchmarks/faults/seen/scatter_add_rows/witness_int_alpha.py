@@ -1,0 +1,5 @@
+import torch
+
+
+def inputs(problem):
+    return problem.get_inputs(20, 30, 33, 1.5)

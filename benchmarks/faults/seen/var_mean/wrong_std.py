@@ -1,0 +1,35 @@
+# fault: takes the root where the correction is above one
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, var_ptr, mean_ptr, cols, correction, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    base = row.to(tl.int64) * cols
+    lanes = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, cols, BLOCK):
+        inside = start + lanes < cols
+        x = tl.load(x_ptr + base + start + lanes, mask=inside, other=0.0).to(tl.float32)
+        acc += x
+    mean = tl.sum(acc, axis=0) / cols
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, cols, BLOCK):
+        inside = start + lanes < cols
+        x = tl.load(x_ptr + base + start + lanes, mask=inside, other=0.0).to(tl.float32)
+        d = tl.where(inside, x - mean, 0.0)
+        acc += d * d
+    v = tl.sum(acc, axis=0) / (cols - correction)
+    tl.store(var_ptr + row, tl.where(correction > 1, tl.sqrt(v), v))
+    tl.store(mean_ptr + row, mean)
+
+
+def kernel_function(x, correction):
+    x = x.contiguous()
+    rows, cols = x.shape
+    var = torch.empty(rows, dtype=x.dtype, device=x.device)
+    mean = torch.empty(rows, dtype=x.dtype, device=x.device)
+    kernel[(rows,)](x, var, mean, cols, correction, BLOCK=128)
+    return var, mean
