@@ -145,9 +145,8 @@ def profile_of(implementation: Candidate | str, case: str, full: bool) -> Profil
 class FakeWorker:
     """`Worker` as a function. look: `profile` as one, `profile_of` where None. calls: what `evaluate` and
     `profile` were asked, in order of arrival. log: the former's, one line each, in a file that outlives a killed
-    process. delay_s: how long an evaluation takes. dtypes, libraries: in which problems
-    were loaded. incumbents: what each
-    evaluation raced against."""
+    process. delay_s: how long an evaluation takes. eager_us: time of eager PyTorch; the bound is 50 µs. dtypes,
+    libraries: in which problems were loaded. incumbents: what each evaluation raced against."""
 
     answer: Callable[[Candidate, str], Evaluation] = evaluation_of
     where: Environment = ENVIRONMENT
@@ -158,6 +157,7 @@ class FakeWorker:
     log: Path | None = None
     generated: Generated = NOTHING_GENERATED
     delay_s: float = 0.0
+    eager_us: float = 400.0
     calls: list[tuple[str, str]] = field(default_factory=list)
     dtypes: list[str | None] = field(default_factory=list)
     libraries: list[LibraryMode | None] = field(default_factory=list)
@@ -218,7 +218,7 @@ class FakeWorker:
         compile: bool = True,
         against: str | None = None,
     ) -> BenchReport:
-        eager_us = 400.0
+        eager_us = self.eager_us
         eager = Implementation(name="eager", status=Status.PASSED, median_us=eager_us, fraction_of_bound=50 / eager_us)
         rows = [eager] if against is None else []
         reference_us = eager_us if against is None else self.answer(candidates[against], "search").score_us
@@ -290,6 +290,7 @@ class FakeProposer:
     answer: Callable[[Request, Context], Proposal | None] = step
     log: Path | None = None
     delay_s: float = 0.0
+    eager_us: float = 400.0
     calls: list[int] = field(default_factory=list)
     author: str = "fake"
     shows_profiles: bool = False

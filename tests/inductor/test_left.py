@@ -1,4 +1,4 @@
-"""What is left to the library: its calls alone, or with kernels that move elements in a small part of their time."""
+"""Library calls that are the computation: alone, or with kernels that move elements in a small part of their time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from generated import LAUNCH, SIZES, capture, of_product, of_rows
-from kernelwright.inductor import LeaveIt, NotConverted, candidate_text, candidate_texts
+from kernelwright.inductor import NotConverted, candidate_text, candidate_texts, library_call
 from kernelwright.model import Generated, LibraryMode
 
 CALL = "extern_kernels.mm(arg0_1, arg0_1, out=buf0)"
@@ -57,27 +57,27 @@ def of_mask(rows: int, width: int, old: str = "", new: str = "", **changed: str)
 
 
 @pytest.mark.parametrize("library", ["none", "finish", "any"])
-def test_library_calls_alone_are_left(library: LibraryMode) -> None:
+def test_a_library_call_alone_is_the_computation_and_no_candidate(library: LibraryMode) -> None:
     captures = tuple(capture(*size, lambda text: text.replace(LAUNCH, CALL)) for size in SIZES)
-    with pytest.raises(LeaveIt) as raised:
-        candidate_text(Generated(captures=captures, inputs=(("x", None),)), library)
-    assert str(raised.value) == "leave it: the library call is the computation (aten.mm)"
+    generated = Generated(captures=captures, inputs=(("x", None),))
+    assert library_call(generated) == "the library call is the computation (aten.mm)"
+    with pytest.raises(NotConverted, match=r"\(aten\.mm\), and there is no Triton template in its place"):
+        candidate_text(generated, library)
 
 
-def test_a_call_that_could_be_no_library_step_is_left_too() -> None:
+def test_so_is_a_call_that_could_be_no_library_step() -> None:
     call = "buf1 = torch.ops.aten._scaled_dot_product_flash_attention.default(arg0_1)"
     captures = tuple(capture(*size, lambda text: text.replace(LAUNCH, call)) for size in SIZES)
-    with pytest.raises(LeaveIt, match=r"aten\._scaled_dot_product_flash_attention"):
-        candidate_text(Generated(captures=captures, inputs=(("x", None),)), "none")
+    generated = Generated(captures=captures, inputs=(("x", None),))
+    assert "(aten._scaled_dot_product_flash_attention)" in str(library_call(generated))
 
 
-@pytest.mark.parametrize("library", ["none", "any"])
-def test_a_mask_behind_a_large_product_is_left(library: LibraryMode) -> None:
-    with pytest.raises(LeaveIt, match=r"\(aten\.mm\), and the kernels beside it only move elements"):
-        candidate_text(of_mask(4096, 4096), library)
+def test_a_product_with_a_mask_behind_it_is_the_computation_where_the_mask_takes_little_time() -> None:
+    said = library_call(of_mask(4096, 4096))
+    assert said == "the library call is the computation (aten.mm), and the kernels beside it only move elements"
 
 
-def test_a_mask_behind_a_small_product_is_not_left() -> None:
+def test_a_mask_behind_a_small_product_counts() -> None:
     """4096 x 4096 elements are moved in 32 µs; a product of depth 512 takes 337 µs, and one of TF32 of 4096 280 µs."""
     assert "triu_map" in candidate_text(of_mask(4096, 512), "any")
     assert "triu_map" in candidate_text(of_mask(4096, 4096, precision="tf32"), "any")
@@ -93,7 +93,8 @@ def test_a_mask_behind_a_small_product_is_not_left() -> None:
         ("    tl.store(", "    for k in range(0, 2):\n        tmp2 += tmp0\n    tl.store("),
     ],
 )
-def test_a_kernel_that_computes_is_not_left(old: str, new: str) -> None:
+def test_a_kernel_that_computes_counts(old: str, new: str) -> None:
+    assert library_call(of_mask(4096, 4096, old, new)) is None
     assert "triu_map" in candidate_text(of_mask(4096, 4096, old, new), "any")
 
 
@@ -105,55 +106,39 @@ def test_one_kernel_that_computes_among_others_is_enough() -> None:
     assert "mul_map" in candidate_text(of_mask(4096, 4096, TEXT, both), "any")
 
 
-def test_a_kernel_whose_tensors_have_no_known_size_is_not_left() -> None:
+def test_a_kernel_whose_tensors_have_no_known_size_counts() -> None:
     """Nothing is known of what the call gives, so nothing is said of the time that moving it takes."""
-    made = of_mask(4096, 4096, "buf1 = buf0; del buf0  # reuse", "buf1 = extern_kernels.sort(arg0_1)")
-    with pytest.raises(NotConverted) as raised:
-        candidate_text(made, "any")
-    assert not isinstance(raised.value, LeaveIt)
+    assert (
+        library_call(of_mask(4096, 4096, "buf1 = buf0; del buf0  # reuse", "buf1 = extern_kernels.sort(arg0_1)"))
+        is None
+    )
 
 
-def test_a_float32_product_is_not_left_where_a_template_may_split_it() -> None:
-    generated = of_product(1024)
-    texts = candidate_texts(generated, "finish", split=True)
+@pytest.mark.parametrize("rows", [4, 1024])
+def test_templates_take_the_place_of_a_product_with_split_ones_first_where_they_can_be_judged(rows: int) -> None:
+    generated = of_product(rows)
+    assert library_call(generated) == "the library call is the computation (aten.mm)"
+    texts = candidate_texts(generated, "any", split=True)
     assert [("input_precision" in text, "torch.mm" in text) for text in texts] == [
         (True, False),
         (True, False),
         (False, False),
     ]
-    with pytest.raises(LeaveIt):
-        candidate_texts(generated, "finish")
-
-
-def test_a_product_that_takes_no_longer_than_reading_its_factors_is_left() -> None:
-    with pytest.raises(LeaveIt):
-        candidate_texts(of_product(4), "finish", split=True)
-
-
-def test_a_float32_convolution_is_not_left_where_a_template_may_split_it() -> None:
-    convolution = (
-        "buf0 = empty_strided_cuda(({rows}, {width}), ({width}, 1), torch.float32)\n        "
-        "buf0 = extern_kernels.convolution(arg0_1, arg0_1, stride=(1,), padding=(0,), dilation=(1,), "
-        "transposed=False, output_padding=(0,), groups=1, bias=None)"
-    )
-    texts = candidate_texts(of_product(1024, convolution), "finish", split=True)
-    assert ["input_precision" in text for text in texts] == [True, True, False]
-    with pytest.raises(LeaveIt):
-        candidate_texts(of_product(1024, convolution), "finish")
+    assert candidate_texts(generated, "finish") == texts[2:]
 
 
 @pytest.mark.parametrize("library", ["none", "any"])
-def test_a_float32_product_without_a_template_is_left(library: LibraryMode) -> None:
+def test_a_product_without_a_template_is_no_candidate(library: LibraryMode) -> None:
     """Where Inductor has none, its templates are library calls too."""
     calls = of_rows("extern_kernels.mm(arg0_1, arg0_1, out=buf0)").captures
-    with pytest.raises(LeaveIt):
+    with pytest.raises(NotConverted, match="no Triton template in its place"):
         candidate_texts(msgspec.structs.replace(of_product(1024), templates=calls), library, split=True)
 
 
-def test_a_float32_product_is_left_where_its_template_cannot_be_converted() -> None:
+def test_a_template_that_cannot_be_converted_is_named() -> None:
     generated = of_product(1024)
     broken = tuple(
         msgspec.structs.replace(one, text=one.text.replace("K = ", "DEPTH = ")) for one in generated.templates
     )
-    with pytest.raises(LeaveIt):
+    with pytest.raises(NotConverted, match="no Triton template in its place: "):
         candidate_texts(msgspec.structs.replace(generated, templates=broken), "finish", split=True)

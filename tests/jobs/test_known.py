@@ -175,13 +175,13 @@ def test_a_run_with_known_kernels_is_resumed() -> None:
 
 
 def left(ratio: float, more: str = "") -> Traced:
-    """A worker for a problem without starter, which is a library call alone."""
+    """A worker for a problem without starter, which is a library call alone at 93 % of its bound."""
     Path("double/starter.py").unlink()
     write("gallery/softmax", 512, SMALL, more=more)
     measured("gallery/softmax", ratio)
     captures = tuple(capture(*size, lambda text: text.replace(LAUNCH, "extern_kernels.mm(arg0_1, arg0_1, out=buf0)"))
                      for size in SIZES)  # fmt: skip
-    return Traced(generated=Generated(captures=captures, inputs=(("x", None),)))
+    return Traced(generated=Generated(captures=captures, inputs=(("x", None),)), eager_us=54.0)
 
 
 def measured(folder: str, ratio: float) -> None:
@@ -200,16 +200,63 @@ def test_a_library_call_is_not_left_where_a_known_kernel_was_faster() -> None:
     found = search(left(4.06), lines)
     assert found.best is not None
     assert found.best.proposal.author == "known kernel"
-    assert any("leave it" in line and "gallery/softmax/best.py was 4.06x as fast" in line for line in lines)
+    assert any("92.6 % of it; but" in line and "gallery/softmax/best.py was 4.06x as fast" in line for line in lines)
 
 
-def test_a_float32_product_that_is_left_without_a_gpu_may_be_a_kernel_on_one() -> None:
-    Path("double/starter.py").unlink()
-    found = search(Traced(generated=of_product(4096), answer=lambda candidate, mode: passed(30.0, measured=True)))
+def of_a_call(**given: Any) -> Traced:
+    """A worker for a problem without starter, which is a product alone; eager PyTorch takes 400 µs unless told."""
+    Path("double/starter.py").unlink(missing_ok=True)
+    return Traced(generated=of_product(4096), answer=lambda candidate, mode: passed(30.0, measured=True), **given)
+
+
+CALL = "the library call is the computation (aten.mm); "
+
+
+def test_a_library_call_near_its_bound_is_left_with_both_figures() -> None:
+    for eager_us, share in ((50 / 0.86, "86.0"), (50 / 0.851, "85.1")):
+        with pytest.raises(NothingToWin) as answer:
+            search(of_a_call(eager_us=eager_us))
+        said = f"PyTorch takes {eager_us:.2f} µs where the bound is 50.00 µs, {share} % of it"
+        assert str(answer.value) == f"double: leave it: {CALL}{said}"
+    assert not Path("run").exists()
+
+
+def test_a_library_call_below_that_is_searched_from_a_template() -> None:
+    lines: list[str] = []
+    found = search(of_a_call(eager_us=50 / 0.849), lines)
+    assert f"{CALL}PyTorch takes 58.89 µs where the bound is 50.00 µs, 84.9 % of it: the search runs" in lines
     assert "split_factor" in found.view.by_number[0].proposal.candidate.source
-    nowhere = msgspec.structs.replace(ENVIRONMENT, device=None)
-    with pytest.raises(NothingToWin, match=r"as far as can be judged here: on a GPU a kernel .* in TF32 parts"):
-        search(Traced(generated=of_product(4096), where=nowhere), out="other")
+
+
+def test_without_a_gpu_nothing_is_left_and_that_it_was_not_timed_is_said() -> None:
+    lines: list[str] = []
+    worker = of_a_call(where=msgspec.structs.replace(ENVIRONMENT, device=None))
+    found = search(worker, lines)
+    assert f"{CALL}it is not timed without a GPU: the search runs" in lines
+    assert "tl.dot(" in found.view.by_number[0].proposal.candidate.source
+
+
+def test_a_call_that_could_not_be_timed_is_not_left() -> None:
+    class Full(Traced):
+        def bench(self, *args: Any, **given: Any) -> BenchReport:
+            report = super().bench(*args, **given)
+            row = Implementation(name="eager", status=Status.RUNTIME_ERROR, reason="out of memory")
+            cases = [msgspec.structs.replace(case, implementations=(row,)) for case in report.cases]
+            return msgspec.structs.replace(report, cases=tuple(cases))
+
+    lines: list[str] = []
+    Path("double/starter.py").unlink()
+    search(Full(generated=of_product(4096), answer=lambda candidate, mode: passed(30.0, measured=True)), lines)
+    assert f"{CALL}PyTorch was not timed: out of memory: the search runs" in lines
+
+
+def test_a_slow_call_without_a_template_is_an_error_with_its_figures_before_it() -> None:
+    lines: list[str] = []
+    worker = left(1.01)
+    worker.eager_us = 400.0
+    with pytest.raises(RequestError, match="there is no Triton template in its place"):
+        search(worker, lines)
+    assert f"{CALL}PyTorch takes 400.0 µs where the bound is 50.00 µs, 12.5 % of it: the search runs" in lines
 
 
 @pytest.mark.parametrize(("ratio", "more"), [(1.01, ""), (4.06, "# fails: wrong\n")])

@@ -2,15 +2,15 @@
 
 The code generated for one problem at several sizes is compared (`compare`); numbers that differ become expressions of
 the arguments' shapes (`sizes`). Kernels get readable names, and Inductor's helper functions are replaced (`kernels`,
-`functions`). The host code gets explicit grids (`host`). Where a library call is the whole computation there is no
-candidate (`left`), unless tensor cores may compute its float32 products faster (`products`). Code that cannot be
+`functions`). The host code gets explicit grids (`host`). Where a library call is the whole computation (`left`),
+candidates have Triton templates in its place, with float32 products on tensor cores (`products`). Code that cannot be
 converted raises `NotConverted`; its message names that code.
 """
 
 from __future__ import annotations
 
-from kernelwright.inductor.candidate import candidate_text, candidate_texts
-from kernelwright.inductor.faults import LeaveIt, NotConverted
+from kernelwright.inductor.candidate import candidate_text, candidate_texts, library_call
+from kernelwright.inductor.faults import NotConverted
 from kernelwright.inductor.products import can_split
 
-__all__ = ["LeaveIt", "NotConverted", "can_split", "candidate_text", "candidate_texts"]
+__all__ = ["NotConverted", "can_split", "candidate_text", "candidate_texts", "library_call"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import traceback
 from ast import literal_eval
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 
 from kernelwright.inductor.compare import Holes, compared, structure
-from kernelwright.inductor.faults import LeaveIt, NotConverted, UnknownText
+from kernelwright.inductor.faults import NotConverted, UnknownText
 from kernelwright.inductor.host import Host
 from kernelwright.inductor.launches import Kernels
-from kernelwright.inductor.left import is_bound_by_products, reason_to_leave
+from kernelwright.inductor.left import whole_call
 from kernelwright.inductor.offsets import guard
 from kernelwright.inductor.products import WAYS, Way, is_splittable
 from kernelwright.inductor.reading import Module, read_module
@@ -47,14 +47,30 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
     The others are Inductor's variants for sizes that divide, which refuse all other sizes, reduce rows in one piece, or
     have Triton templates in place of library calls; after these come the same kernels with the other configs that
     Inductor would time. library: the library steps that the problem allows. Where products and convolutions are not
-    allowed, only candidates with templates in their place are returned. split: whether templates come with split
-    float32 products first, see `products`; a library call alone is then not left where these may be faster.
+    allowed, or are the whole computation, only candidates with templates in their place are returned. split: whether
+    templates come with split float32 products first, see `products`.
     Where the sizes do not agree, and the problem states one case only, its sizes become constants: all others are
     refused.
-    Raises `LeaveIt` where a library call is the computation, `NotConverted` where no code can be converted completely.
+    Raises `NotConverted` where no code can be converted completely.
     """
-    try:
+    with _in_words(generated):
         return _texts(generated, library, split)
+
+
+def library_call(generated: Generated) -> str | None:
+    """The library calls that are the whole computation of the timed case, in words; None where kernels compute some of
+    it. Raises `NotConverted`."""
+    if not generated.captures:
+        return None
+    with _in_words(generated):
+        return whole_call(read_module(generated.captures[0].text), generated.captures[0], generated.precision)
+
+
+@contextmanager
+def _in_words(generated: Generated) -> Iterator[None]:
+    """Make `NotConverted` of every error inside, with the version of torch or the place in this package."""
+    try:
+        yield
     except UnknownText as error:
         raise NotConverted(f"{error}, in the text of torch {generated.torch}") from error
     except NotConverted:
@@ -73,10 +89,7 @@ def _texts(generated: Generated, library: LibraryMode, split: bool) -> list[str]
         raise NotConverted(generated.reason)
     timed = generated.captures[0]
     module = read_module(timed.text)
-    split = split and is_splittable(generated)
-    reason = reason_to_leave(module, timed, generated.precision)
-    if reason is not None and not (split and is_bound_by_products(module, timed)):
-        raise LeaveIt(reason)
+    call = whole_call(module, timed, generated.precision)
     made: list[_Made] = []
     failures: list[NotConverted] = []
 
@@ -87,24 +100,25 @@ def _texts(generated: Generated, library: LibraryMode, split: bool) -> list[str]
         except NotConverted as failure:
             failures.append(failure)
 
-    if reason is None:
+    if call is None:
         convert(generated.captures, None)
     if made and generated.rows:
         with suppress(NotConverted):
             made += _converted(generated, generated.rows)
     if generated.templates:
-        convert(generated.templates, *(WAYS if split else ()), None)
-    allowed = [one.texts for one in made if not one.library or (library == "any" and reason is None)]
+        convert(generated.templates, *(WAYS if split and is_splittable(generated) else ()), None)
+    allowed = [one.texts for one in made if not one.library or (library == "any" and call is None)]
     if allowed:
         return list(dict.fromkeys([*(texts[0] for texts in allowed), *(one for texts in allowed for one in texts)]))
-    if reason is not None:
-        raise LeaveIt(reason)
     if generated.is_only_case and len(generated.captures) > 1:
         first = {"captures": generated.captures[:1], "templates": generated.templates[:1], "rows": ()}
         return _texts(msgspec.structs.replace(generated, **first), library, split)
+    fault = f"; {generated.reason}" if generated.reason else ""
+    if call is not None:
+        why = f": {failures[0]}" if failures else fault
+        raise NotConverted(f"{call}, and there is no Triton template in its place{why}")
     if failures:
         raise failures[0]
-    fault = f"; {generated.reason}" if generated.reason else ""
     called = list(dict.fromkeys(made[0].library))
     needs = "needs" if len(called) == 1 else "need"
     raise NotConverted(f"it calls {', '.join(called)}, which {needs} LIBRARY = 'any' (--library any){fault}")

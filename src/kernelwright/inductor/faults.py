@@ -9,7 +9,3 @@ class NotConverted(Exception):
 
 class UnknownText(NotConverted):
     """A line or a kernel of a form that the conversion does not know; the message shows it."""
-
-
-class LeaveIt(NotConverted):
-    """A library call is the whole computation, so a kernel cannot gain anything (`left`)."""

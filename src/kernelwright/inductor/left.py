@@ -32,14 +32,15 @@ Kind = Literal["offset", "element", "result"]
 elements."""
 
 
-def reason_to_leave(module: Module, capture: Capture, precision: str) -> str | None:
-    """Why the computation is left to the library; None where a kernel may be faster. module: as read from the
-    capture."""
+def whole_call(module: Module, capture: Capture, precision: str) -> str | None:
+    """The library calls that are the whole computation, in words; None where kernels compute some of it.
+
+    module: as read from the capture."""
     calls = [one for step in module.steps for one in ast.walk(step) if isinstance(one, ast.Call) and operator_of(one)]
     if not calls:
         return None
     names = ", ".join(dict.fromkeys(f"aten.{operator_of(one)}" for one in calls))
-    said = f"leave it: the library call is the computation ({names})"
+    said = f"the library call is the computation ({names})"
     launches = [launch for step in module.steps if (launch := _launch(step, module)) is not None]
     if not launches or capture.is_one_operator:
         return said
@@ -53,14 +54,6 @@ def reason_to_leave(module: Module, capture: Capture, precision: str) -> str | N
     rate = FLOP_PER_S["tf32" if dtype == "float32" and precision == "tf32" else dtype]
     computing_s = sum(_flop(step, shapes) for step in module.steps) / rate
     return f"{said}, and the kernels beside it only move elements" if moving_s < SHARE * computing_s else None
-
-
-def is_bound_by_products(module: Module, capture: Capture) -> bool:
-    """Whether the float32 products and convolutions take longer than reading and writing every tensor once, so that
-    faster ones save time. module: as read from the capture."""
-    shapes = _shapes(module, capture)
-    computing_s = sum(_flop(step, shapes) for step in module.steps) / FLOP_PER_S["float32"]
-    return computing_s > BYTES["float32"] * sum(map(math.prod, shapes.values())) / BYTES_PER_S
 
 
 def operator_of(call: ast.Call) -> str:

@@ -11,7 +11,7 @@ import shlex
 from kernelwright.errors import RequestError, WorkerError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.folders import write_file
-from kernelwright.inductor import LeaveIt, NotConverted, candidate_text
+from kernelwright.inductor import NotConverted, candidate_text, library_call
 from kernelwright.jobs.worker import Notify
 from kernelwright.model import Candidate, Evaluation
 from kernelwright.problems import problem_in_run
@@ -36,9 +36,9 @@ def judge_in_mode_any(view: RunView, worker: Worker, notify: Notify) -> None:
     if not generated.templates:
         return
     try:
+        if library_call(generated) is not None:  # eager PyTorch is that call
+            return
         source = candidate_text(generated, "any")
-    except LeaveIt:  # the library call alone, which is eager PyTorch
-        return
     except NotConverted as reason:
         notify(f"for reference, in mode any: {reason}")
         return

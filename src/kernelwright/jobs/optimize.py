@@ -42,7 +42,7 @@ def optimize(
     An interrupt ends the session in order (`StopReason.INTERRUPTED`). Raises `RequestError`, `ConfigError` and
     `ProblemError` for the request, `MachineError` where torch or Triton is missing, `ProviderError` and `WorkerError`
     where the search cannot continue; the run can then be resumed. Raises `NothingToWin` where there is no starter and
-    what torch.compile generates is a library call alone.
+    what torch.compile generates is a library call alone that is near its bound.
     """
     given = read_options({**options, "problem": None if problem is None else str(problem)})
     run = new_run(given, settings, start_worker=start_worker, places=places, ask=ask, notify=notify)

@@ -10,9 +10,8 @@ import pytest
 from evaluated import StartedWorker
 from generated import exact
 from kernelwright.errors import ProblemError
-from kernelwright.inductor import LeaveIt, NotConverted, candidate_text, candidate_texts
-from kernelwright.model import Candidate, Capture, Generated, Status, TensorSpec
-from kernelwright.worker.generate.generator import may_have_templates
+from kernelwright.inductor import NotConverted, candidate_text, candidate_texts, library_call
+from kernelwright.model import Candidate, Generated, Status
 
 PROBLEM = """
 import torch
@@ -186,10 +185,12 @@ def test_a_measured_config_follows_the_first_of_inductors(shared_worker: Started
     assert second == {**first, "XBLOCK": 128, "num_warps": 4}
 
 
-def test_a_product_alone_is_left_to_the_library(shared_worker: StartedWorker, folder: Path) -> None:
+def test_a_product_alone_is_a_library_call_with_a_template_in_its_place(
+    shared_worker: StartedWorker, folder: Path
+) -> None:
     found = generated(shared_worker, folder, "product", "x @ x.T")
-    with pytest.raises(LeaveIt, match=r"aten\.mm"):
-        candidate_text(found, "finish")
+    assert library_call(found) == "the library call is the computation (aten.mm)"
+    assert "tl.dot(" in candidate_text(found, "finish")
 
 
 def test_a_product_with_more_is_a_template_where_no_library_call_is_allowed(
@@ -379,8 +380,8 @@ def test_a_convolution_with_its_bias_is_one_library_call(
     assert {one.is_one_operator for one in found.captures} == {is_left}
     assert {len(one.outputs[0]) for one in found.captures} == {4}
     if is_left:
-        with pytest.raises(LeaveIt, match=r"the library call is the computation \(aten\.convolution\)"):
-            candidate_text(found, "any")
+        assert library_call(found) == "the library call is the computation (aten.convolution)"
+        assert "tl.dot(" in candidate_text(found, "any")
     else:
         assert "torch.convolution(" in candidate_text(found, "any")
 
@@ -560,14 +561,47 @@ def test_sizes_that_the_kernels_do_not_serve_are_a_property_that_the_dispatcher_
     assert "the kernels serve sizes where" in found.serves[0].detail
 
 
-@pytest.mark.parametrize("calls", [[], ["extern_kernels.mm(a, b, out=buf1)"]], ids=["no call", "a call"])
-def test_templates_are_generated_only_where_they_may_be_of_use(calls: list[str]) -> None:
-    def captured(dtype: str, *lines: str) -> Capture:
-        spec = TensorSpec(shape=(8, 8), dtype=dtype, stride=(8, 1))
-        return Capture(text="\n".join(lines), names=("x",), tensors=(spec,), numbers={}, configs={})
+HALF_PRODUCT = """
+import torch
+import torch.nn.functional as F
 
-    beside = captured("float16", "pointwise = async_compile.triton('pointwise', '''...''')", *calls)
-    assert may_have_templates(beside, "ieee") is bool(calls)
-    assert not may_have_templates(captured("float16", *calls), "ieee"), "a library call alone is left"
-    assert not may_have_templates(captured("float32", *calls), "tf32"), "and so is one with TF32"
-    assert may_have_templates(captured("float32", *calls), "ieee") is bool(calls)
+class Model(torch.nn.Module):
+    def forward(self, x, weight):
+        return {forward}
+
+def get_inputs(batch=6, inner=128, channels=32, length=30):
+    return [torch.randn({x}), torch.randn({weight})]
+
+def get_init_inputs():
+    return []
+
+CASES = [dict(name="large"), dict(name="small", small=True, batch=3, inner=33, channels=18, length=13)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("forward", "x", "weight"),
+    [
+        ("x @ weight", "length, inner", "inner, channels"),
+        ("torch.bmm(x, weight)", "batch, length, inner", "batch, inner, channels"),
+        ("F.conv2d(x, weight, padding=1)", "batch, channels, length, length + 4", "inner, channels, 3, 3"),
+        ("F.conv2d(x, weight, groups=2)", "batch, 2 * channels, length, length + 4", "2 * inner, channels, 3, 3"),
+        ("F.conv1d(x, weight, dilation=2)", "batch, channels, length", "inner, channels, 3"),
+        ("F.conv_transpose2d(x, weight, stride=2)", "batch, channels, length, length + 4", "channels, inner, 3, 3"),
+    ],
+    ids=["product", "batched", "padded", "grouped", "dilated", "transposed"],
+)
+def test_products_and_convolutions_in_half_precision_begin_with_templates(
+    shared_worker: StartedWorker, tmp_path: Path, forward: str, x: str, weight: str
+) -> None:
+    file = tmp_path / "half.py"
+    file.write_text(HALF_PRODUCT.format(forward=forward, x=x, weight=weight))
+    worker = shared_worker()
+    worker.load(str(file), dtype="float16")
+    found = worker.generate()
+    assert {one.dtype for one in found.captures[0].tensors} == {"float16"}
+    assert library_call(found) is not None
+    source = candidate_text(found, "finish")
+    assert "tl.dot(" in source
+    result = worker.evaluate(Candidate(source=source), "verify")
+    assert {one.case: one.status for one in result.results}["small"] is Status.PASSED, result.reason

@@ -61,7 +61,7 @@ def generate(job: Generate) -> Generated:
     if not captures or (len(captures) == 1 < len(cases) and not is_only_case):
         return Generated(reason="; ".join(series.faults.values()))
     templates: tuple[Capture, ...] = ()
-    if may_have_templates(captures[0], problem.precision):
+    if "extern_kernels." in captures[0].text:
         templates = series.attempted("templates", series.templates())
     rows = series.attempted("rows", series.rows(captures[0]))
     return Generated(
@@ -76,10 +76,3 @@ def generate(job: Generate) -> Generated:
         is_only_case=is_only_case,
         reason="; ".join(f"{name}: {fault}" for name, fault in series.faults.items()),
     )
-
-
-def may_have_templates(captured: Capture, precision: str) -> bool:
-    """Whether the text calls the library, and templates may be of use: beside kernels, or for float32 products in full
-    precision."""
-    is_float32 = precision == "ieee" and all(one.dtype == "float32" for one in captured.tensors)
-    return "extern_kernels." in captured.text and ("async_compile.triton(" in captured.text or is_float32)
