@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 
 import msgspec
 import pytest
 
 from kernelwright.model import Candidate, Evaluation, Operator, Request, Status
 from kernelwright.propose.builtin import Builtin, next_config, tune
+from kernelwright.propose.protocol import NothingLeft
 from kernelwright.source import apply_config, default_config, find_tunables
 from kernelwright.spaces.space import Config, Parameter, Space, key
 from proposing import KERNEL, OTHER, context, failed, passed, search, starter, trial
@@ -53,10 +55,23 @@ def test_nothing_is_tried_twice_and_the_end_is_said() -> None:
     source = KERNEL.replace("BLOCK = 256", "BLOCK = 240")
     size = math.prod(len(tunable.choices) for tunable in find_tunables(source))
     assert size == 25, "warps and stages: 240 is no power of two"
-    trials = search(BUILTIN.propose, lambda config: 100.0, size + 2, source)
+    trials = search(BUILTIN.propose, lambda config: 100.0, size - 1, source)
     configs = [tuple(sorted(one.proposal.candidate.config.items())) for one in trials[1:] if one.proposal.candidate]
     assert len(set(configs)) == len(configs) == size - 1, "all but the default, which the starter was"
-    assert trials[-1].proposal.error == f"every config of this source was tried ({size})"
+    why = rf"every config of the source of trial 0 was tried \({size}\)"
+    with pytest.raises(NothingLeft, match=why):
+        BUILTIN.propose(improve(size), context(*trials))
+    assert re.fullmatch(why, str(tune(improve(size), context(*trials)).error))
+
+
+def test_where_every_config_of_the_parent_was_tried_the_best_other_source_is_varied() -> None:
+    none = "def kernel_function(x):\n    return x\n"
+    slow, fast = trial(1, OTHER, evaluation=passed(90.0)), trial(2, KERNEL, evaluation=passed(40.0))
+    broken = trial(3, KERNEL.replace("256", "128"), evaluation=failed())
+    proposal = BUILTIN.propose(improve(4), context(trial(0, none), slow, fast, broken))
+    assert proposal.candidate is not None
+    assert proposal.candidate.source == KERNEL
+    assert proposal.note.startswith("trial 2: ")
 
 
 def test_what_failed_or_is_under_way_is_not_proposed_again() -> None:
@@ -130,8 +145,8 @@ def test_without_any_kernel_it_says_what_it_lacks() -> None:
 def test_a_parent_without_a_candidate_or_tunables_is_an_error() -> None:
     no_candidate = BUILTIN.propose(improve(2, 1), context(starter(), trial(1, None)))
     assert no_candidate.error == "trial 1, the parent, has no candidate to vary"
-    no_tunables = BUILTIN.propose(improve(2, 1), context(trial(1, "def kernel_function(x):\n    return x\n")))
-    assert no_tunables.error == "the source of trial 1 has no tunables to vary"
+    with pytest.raises(NothingLeft, match="the source of trial 1 has no tunables to vary"):
+        BUILTIN.propose(improve(2, 1), context(trial(1, "def kernel_function(x):\n    return x\n")))
     unknown = BUILTIN.propose(improve(9, 5), context(starter()))
     assert unknown.error is not None
     assert "trials (5,) are not known" in unknown.error

@@ -13,6 +13,7 @@ from kernelwright.inductor.products import SIZES_ARE_ARGUMENTS
 from kernelwright.model import Candidate, Evaluation, Generated, Operator, Proposal, Request, Status, Trial
 from kernelwright.propose import Context
 from kernelwright.propose.inductor import Inductor, InductorFirst, ordered
+from kernelwright.propose.protocol import NothingLeft
 from proposing import Blobs, context, passed
 
 SEED = Request(number=0, operator=Operator.SEED)
@@ -66,9 +67,8 @@ def test_the_first_improvement_is_what_inductor_writes_where_sizes_divide() -> N
 
 
 def test_it_is_not_proposed_twice() -> None:
-    again = Inductor().propose(Request(number=1, operator=Operator.SEED), around(first()))
-    assert again.candidate is None
-    assert again.error == "every kernel that torch.compile generates was tried before"
+    with pytest.raises(NothingLeft, match=r"every kernel that torch\.compile generates was tried"):
+        Inductor().propose(Request(number=1, operator=Operator.SEED), around(first()))
 
 
 def on_gpu(*trials: Trial) -> Context:

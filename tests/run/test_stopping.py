@@ -29,7 +29,6 @@ from kernelwright.model import (
     Trial,
     Usage,
 )
-from kernelwright.propose import build_proposer
 from kernelwright.propose.protocol import Context, Proposer
 from kernelwright.run import Outcome, StopReason, optimize
 from kernelwright.run.spending import spent as spent_of
@@ -295,6 +294,6 @@ def test_what_is_tuned_after_the_last_trial_is_recorded_and_a_raised_limit_goes_
 
 
 def test_tunings_are_trials_where_a_search_asks_for_nothing_else(tmp_path: Path) -> None:
-    tuned_session(tmp_path / "run", 6, build_proposer("builtin"), "random", operator="tune")
+    tuned_session(tmp_path / "run", 6, FakeProposer(), "random", operator="tune")
     with Journal.open(tmp_path / "run") as journal:
         assert len(journal.trials()) == 8, "the starter, two known kernels that are not counted, five tunings"

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from kernelwright.errors import ConfigError
 from kernelwright.model import Candidate, Proposal, Request, Status, Trial
-from kernelwright.propose.protocol import Context
+from kernelwright.propose.protocol import Context, NothingLeft
 from kernelwright.spaces import build_sampler
 from kernelwright.spaces.space import Config, Space, key, size
 from kernelwright.spaces.stated import found_space
@@ -46,26 +46,37 @@ class Builtin:
         if not parents:
             missing = "this run has none yet" if not request.parents else f"trials {request.parents} are not known"
             return self._error(f"the built-in proposer varies the numbers of an earlier kernel, and {missing}")
-        parent = parents[0]
+        if parents[0].proposal.candidate is None:
+            return self._error(f"trial {parents[0].number}, the parent, has no candidate to vary")
+        faults: list[str] = []
+        for parent in (parents[0], *others(parents[0], context.trials)):
+            try:
+                return self._varied(parent, request, context)
+            except NothingLeft as fault:
+                faults.append(str(fault))
+        raise NothingLeft("; ".join(dict.fromkeys(faults)))
+
+    def _varied(self, parent: Trial, request: Request, context: Context) -> Proposal:
+        """A proposal with the source of `parent`. Raises `NothingLeft` where all of its configs were tried."""
         candidate = parent.proposal.candidate
-        if candidate is None:
-            return self._error(f"trial {parent.number}, the parent, has no candidate to vary")
+        assert candidate is not None
         of_source = [t.evaluation for t in context.trials if t.proposal.candidate and t.evaluation
                      and t.proposal.candidate.source == candidate.source]  # fmt: skip
         launched = {one.kernel for evaluation in of_source for one in evaluation.kernels}
         try:
             space = found_space(candidate.source, parent.evaluation.autotune if parent.evaluation else {}, launched)
         except ConfigError:
-            return self._error(f"the source of trial {parent.number} has no tunables to vary")
+            raise NothingLeft(f"the source of trial {parent.number} has no tunables to vary") from None
         tried, under_way = configs_of(candidate.source, space, context.trials, context.in_flight)
         sampler = self._opening if len(tried) + len(under_way) <= OPENING else self._sampler
         config = next_config(sampler, space, f"{context.seed}:{request.number}", tried, under_way)
         if config is None:
-            return self._error(f"every config of this source was tried ({size(space)})")
+            raise NothingLeft(f"every config of the source of trial {parent.number} was tried ({size(space)})")
+        of_another = "" if parent.number in request.parents or not request.parents else f"trial {parent.number}: "
         return Proposal(
             author=AUTHOR,
             candidate=Candidate(source=candidate.source, config=config),
-            note=difference(complete(space, candidate.config), config),
+            note=of_another + difference(complete(space, candidate.config), config),
         )
 
     def close(self) -> None:
@@ -77,7 +88,23 @@ class Builtin:
 
 def tune(request: Request, context: Context) -> Proposal:
     """The proposal for a request to tune, from a proposer that writes code."""
-    return Builtin(opening="local").propose(request, context)
+    try:
+        return Builtin(opening="local").propose(request, context)
+    except NothingLeft as reason:
+        return Proposal(author=AUTHOR, error=str(reason))
+
+
+def others(parent: Trial, trials: Iterable[Trial]) -> list[Trial]:
+    """The best trial of each other source that passed, the fastest source first."""
+    assert parent.proposal.candidate is not None
+    found, seen = [], {parent.proposal.candidate.source}
+    passed = [one for one in trials if one.score_us is not None and one.proposal.candidate is not None]
+    for trial in sorted(passed, key=lambda one: (one.score_us, one.number)):
+        assert trial.proposal.candidate is not None
+        if trial.proposal.candidate.source not in seen:
+            seen.add(trial.proposal.candidate.source)
+            found.append(trial)
+    return found
 
 
 def parent_trials(request: Request, trials: tuple[Trial, ...]) -> list[Trial]:

@@ -9,6 +9,7 @@ so the run stores only its hash and figures.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from kernelwright import codec
 from kernelwright.inductor import NotConverted, can_split, candidate_texts
@@ -16,7 +17,7 @@ from kernelwright.inductor.candidate import CAPTURED_ONLY
 from kernelwright.inductor.products import has_sizes, is_exact, is_split
 from kernelwright.model import Candidate, Operator, Proposal, Request, Trial
 from kernelwright.propose.builtin import Builtin
-from kernelwright.propose.protocol import Context, Proposer
+from kernelwright.propose.protocol import Context, NothingLeft, Proposer
 
 AUTHOR = "inductor"
 
@@ -33,7 +34,7 @@ class Inductor:
         self._builtin = Builtin(sampler, opening="local")
 
     def answers_at_once(self, request: Request) -> bool:
-        return request.operator is not Operator.SEED  # the worker caches the generated text
+        return request.number > 0  # the worker caches the generated text
 
     def propose(self, request: Request, context: Context) -> Proposal:
         if request.operator is Operator.SEED:
@@ -41,9 +42,10 @@ class Inductor:
         seeds = {trial.number for trial in context.trials if trial.proposal.author == AUTHOR}
         is_first = request.round == 1 or request.operator is Operator.REPAIR
         if is_first and not seeds.isdisjoint(request.parents):
-            other = self._generated(context)
-            if other.candidate is not None:
-                return other
+            with suppress(NothingLeft):
+                other = self._generated(context)
+                if other.candidate is not None:
+                    return other
         return self._builtin.propose(request, context)
 
     def _generated(self, context: Context) -> Proposal:
@@ -56,7 +58,7 @@ class Inductor:
         tried = [one.source for one in (*context.in_flight, *(t.proposal.candidate for t in context.trials)) if one]
         candidate = next((Candidate(source=one) for one in ordered(texts, context.trials) if one not in tried), None)
         if candidate is None:
-            return Proposal(author=AUTHOR, error="every kernel that torch.compile generates was tried before")
+            raise NothingLeft("every kernel that torch.compile generates was tried")
         texts = [one.text for one in generated.captures]
         kernels, characters = candidate.source.count("# Fuses: "), sum(map(len, texts))
         compared = CAPTURED_ONLY if CAPTURED_ONLY in candidate.source else f"sizes compared: {len(texts)}"

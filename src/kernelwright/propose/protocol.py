@@ -2,7 +2,7 @@
 
 A proposer does not choose what to try (a strategy does), runs nothing on a GPU, and does not write to the journal; it
 may store prompts and replies as blobs of the journal. A failure of one proposal (a refusal, a reply without code) is a
-`Proposal` with an `error`. Only a failure that makes every further proposal pointless is raised.
+`Proposal` with an `error`. Only what makes every further proposal pointless is raised: a failure, or `NothingLeft`.
 """
 
 from __future__ import annotations
@@ -58,6 +58,10 @@ class Context:
     generate: Callable[[], Generated] = lambda: Generated(reason="nothing generates text here")
 
 
+class NothingLeft(Exception):
+    """The proposer knows no candidate that was not tried, whatever it is asked; the message says why."""
+
+
 class Advisor(Protocol):
     """A model that `tune` asks for starting configs. `advice` has the prompt and the reader of the answer."""
 
@@ -88,7 +92,7 @@ class Proposer(Protocol):
         """The proposal. None: there is no answer yet (mailbox); the request stays open, and `propose` is called again
         later.
 
-        Raises `ProviderError` only for failures that should stop the run.
+        Raises `ProviderError` only for failures that should stop the run, and `NothingLeft`, where `answers_at_once`.
         """
         ...
 

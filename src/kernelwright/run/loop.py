@@ -22,8 +22,9 @@ import msgspec
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.journal import Event, Journal, Profiles, RunState
 from kernelwright.model import KNOWN, Answered, Budget, Candidate, Evaluation, Proposal, Request
+from kernelwright.propose import varies_numbers
 from kernelwright.propose.lessons import read_cards
-from kernelwright.propose.protocol import Context, Proposer
+from kernelwright.propose.protocol import Context, NothingLeft, Proposer
 from kernelwright.propose.withheld import without_source
 from kernelwright.run.clock import SessionClock
 from kernelwright.run.confirm import confirmation
@@ -38,6 +39,9 @@ from kernelwright.search.protocol import Strategy
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+FINAL = (StopReason.TRIALS, StopReason.FINISHED)
+"""Reasons to start no new request that do not pass."""
 
 
 class Loop:
@@ -93,6 +97,10 @@ class Loop:
         self._asked = sum(map(self._settings.counts, state.requests.values()))
         """Requests that the limit of trials counts."""
         self._is_held = False
+        self._next: Request | None = None
+        """A request for which the proposer has nothing until the trials under way are finished; not recorded yet."""
+        self._kept: tuple[int, Proposal | None] = (-1, None)
+        """The proposal for the latest request, by its number."""
         self._recording = threading.Lock()
         self._abandoned: set[int] = set()
         """Requests whose answer was given up; it is not recorded when it arrives later."""
@@ -217,8 +225,8 @@ class Loop:
         answers prompts gets every prompt that the strategy has, up to `most_waiting`."""
         self._is_held = False
         self._take_answers()
-        # A request that the limit of trials refused is not asked again: the strategy would go on with the next one.
-        while self._has_room() and (self._obstacle is None or self._obstacle.reason is not StopReason.TRIALS):
+        # A request that was refused is not asked again: the strategy would go on with the next one.
+        while self._has_room() and (self._obstacle is None or self._obstacle.reason not in FINAL):
             unanswered = [one for one in self.state.open_numbers() if one not in self.state.proposals]
             if self._most_waiting is not None and len(unanswered) >= self._most_waiting:
                 return
@@ -228,16 +236,34 @@ class Loop:
             self._obstacle = obstacle(self._budget, self.state, self.clock.run_s, self._trials_s)
             if self._obstacle is not None:
                 return
-            request = self._strategy.ask()
+            request, self._next = self._next or self._strategy.ask(), None
             if request is None:
                 return
-            if self._settings.counts(request):
-                if self._budget.trials is not None and self._asked >= self._budget.trials:
-                    self._obstacle = Obstacle(StopReason.TRIALS, f"{self._asked} of {self._budget.trials} trials")
-                    return
-                self._asked += 1
+            counts, most = self._settings.counts(request), self._budget.trials
+            if counts and most is not None and self._asked >= most:
+                self._obstacle = Obstacle(StopReason.TRIALS, f"{self._asked} of {most} trials")
+                return
+            if why := self._nothing_left(request):
+                if self.state.open_numbers():
+                    self._next = request
+                else:
+                    self._obstacle = Obstacle(StopReason.FINISHED, why)
+                return
+            self._asked += counts
             self.record(self._journal.append_asked(request))
             self._advance(request.number)
+
+    def _nothing_left(self, request: Request) -> str:
+        """Why a proposer of numbers has no candidate for a request that is not recorded; "" where it has one, which is
+        kept, or where it takes longer to answer."""
+        is_given = request.candidate is not None or not varies_numbers(self._settings.proposer)
+        if is_given or not self._proposer.answers_at_once(request):
+            return ""
+        try:
+            self._kept = request.number, self._proposer.propose(request, self._context(request.number))
+        except NothingLeft as reason:
+            return str(reason)
+        return ""
 
     def _has_room(self) -> bool:
         """Whether one more proposal may start. Not while as many proposals as `in_flight` wait for their evaluation to
@@ -284,7 +310,11 @@ class Loop:
     def _ask_proposer(self, request: Request) -> None:
         context, number = self._context(request.number), request.number
         if self._proposer.answers_at_once(request):
-            proposal = self._proposer.propose(request, context)
+            try:
+                known = self._kept if self._kept[0] == number else None
+                proposal = known[1] if known is not None else self._proposer.propose(request, context)
+            except NothingLeft as reason:  # of a request that an earlier session recorded
+                proposal = Proposal(author=self._proposer.author, error=str(reason))
             self._proposed(number, None if proposal is None else self._journal.append_proposed(number, proposal))
         else:
             self._thinking.add(number)
@@ -415,7 +445,7 @@ class Loop:
             answers=dict(self.state.answers),
             keep_answer=self._keep_answer,
             dearest=self.state.dearest,
-            siblings=self.state.siblings(number),
+            siblings=self.state.siblings(number) if number in self.state.requests else 0,
             generate=self._worker.generate,
         )
         return without_source(context) if self._settings.no_source else context
