@@ -11,8 +11,10 @@ import msgspec
 import pytest
 
 from generated import LAUNCH, NAME, SIZES, Change, capture, of_even_rows, of_rows, of_sum, unchanged
+from kernelwright import codec
 from kernelwright.inductor import NotConverted, candidate_text, candidate_texts
 from kernelwright.inductor.candidate import _dense
+from kernelwright.inductor.reading import Module, read_module
 from kernelwright.model import Capture, Generated, TensorSpec
 from kernelwright.source.tunables import default_config
 
@@ -81,7 +83,7 @@ def test_a_text_that_the_conversion_does_not_know_is_named(monkeypatch: pytest.M
     with pytest.raises(
         NotConverted, match=r"torch 2\.13 in an unknown form \(KeyError: 'a new form'; test_candidate\.py:\d+\)"
     ):
-        candidate_text(of_rows())
+        candidate_text(msgspec.structs.replace(of_rows(), reason="another text than those that were converted"))
 
 
 def test_several_kernels_say_whose_their_tunables_are() -> None:
@@ -530,3 +532,19 @@ def test_nested_arguments_and_outputs_keep_their_nesting() -> None:
 def test_where_nothing_was_generated_the_reason_is_given() -> None:
     with pytest.raises(NotConverted, match="nested"):
         candidate_text(Generated(reason="inputs are nested"))
+
+
+def test_what_was_converted_is_not_converted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def reading(text: str) -> Module:
+        read.append(text)
+        return read_module(text)
+
+    monkeypatch.setattr("kernelwright.inductor.candidate.read_module", reading)
+    generated = msgspec.structs.replace(of_rows(), torch="2.13 of this test")
+    first = candidate_texts(generated, "finish")
+    once = len(read)
+    again = codec.decode(codec.encode(generated), Generated)
+    assert candidate_texts(again, "any") == candidate_texts(again, "finish") == first
+    assert len(read) == once > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import traceback
 from ast import literal_eval
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from kernelwright import codec
 from kernelwright.inductor.compare import Holes, compared, structure
 from kernelwright.inductor.faults import NotConverted, UnknownText
 from kernelwright.inductor.host import Host
@@ -31,6 +33,9 @@ LIBDEVICE = "from triton.language.extra import libdevice"
 """Where a kernel calls a function that `triton.language` does not have."""
 
 HALF = ("float16", "bfloat16")
+
+KEPT = 4
+"""Number of conversions that are kept: of one run, and without its templates or of other sizes."""
 
 CAPTURED_ONLY = "captured sizes only"
 """In the text of a candidate whose sizes are constants."""
@@ -87,9 +92,32 @@ def _texts(generated: Generated, library: LibraryMode, split: bool) -> list[str]
     """See `candidate_texts`."""
     if not generated.captures:
         raise NotConverted(generated.reason)
+    made, call, failures = _conversions(codec.encode(generated), split)
+    allowed = [one.texts for one in made if not one.library or (library == "any" and call is None)]
+    if allowed:
+        return list(dict.fromkeys([*(texts[0] for texts in allowed), *(one for texts in allowed for one in texts)]))
+    if generated.is_only_case and len(generated.captures) > 1:
+        first = {"captures": generated.captures[:1], "templates": generated.templates[:1], "rows": ()}
+        return _texts(msgspec.structs.replace(generated, **first), library, split)
+    fault = f"; {generated.reason}" if generated.reason else ""
+    if call is not None:
+        why = f": {failures[0]}" if failures else fault
+        raise NotConverted(f"{call}, and there is no Triton template in its place{why}")
+    if failures:
+        raise failures[0]
+    called = list(dict.fromkeys(made[0].library))
+    needs = "needs" if len(called) == 1 else "need"
+    raise NotConverted(f"it calls {', '.join(called)}, which {needs} LIBRARY = 'any' (--library any){fault}")
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _conversions(generated_text: bytes, split: bool) -> tuple[list[_Made], str | None, list[NotConverted]]:
+    """Everything that can be converted, the library calls that are the whole computation, and what failed.
+
+    A run asks several times: before it begins, for each of its first kernels, and at its end for mode `any`."""
+    generated = codec.decode(generated_text, Generated)
     timed = generated.captures[0]
-    module = read_module(timed.text)
-    call = whole_call(module, timed, generated.precision)
+    call = whole_call(read_module(timed.text), timed, generated.precision)
     made: list[_Made] = []
     failures: list[NotConverted] = []
 
@@ -107,21 +135,7 @@ def _texts(generated: Generated, library: LibraryMode, split: bool) -> list[str]
             made += _converted(generated, generated.rows)
     if generated.templates:
         convert(generated.templates, *(WAYS if split and is_splittable(generated) else ()), None)
-    allowed = [one.texts for one in made if not one.library or (library == "any" and call is None)]
-    if allowed:
-        return list(dict.fromkeys([*(texts[0] for texts in allowed), *(one for texts in allowed for one in texts)]))
-    if generated.is_only_case and len(generated.captures) > 1:
-        first = {"captures": generated.captures[:1], "templates": generated.templates[:1], "rows": ()}
-        return _texts(msgspec.structs.replace(generated, **first), library, split)
-    fault = f"; {generated.reason}" if generated.reason else ""
-    if call is not None:
-        why = f": {failures[0]}" if failures else fault
-        raise NotConverted(f"{call}, and there is no Triton template in its place{why}")
-    if failures:
-        raise failures[0]
-    called = list(dict.fromkeys(made[0].library))
-    needs = "needs" if len(called) == 1 else "need"
-    raise NotConverted(f"it calls {', '.join(called)}, which {needs} LIBRARY = 'any' (--library any){fault}")
+    return made, call, failures
 
 
 def _converted(generated: Generated, captures: Sequence[Capture], way: Way | None = None) -> list[_Made]:

@@ -11,7 +11,7 @@ import shlex
 from kernelwright.errors import RequestError, WorkerError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.folders import write_file
-from kernelwright.inductor import NotConverted, candidate_text, library_call
+from kernelwright.inductor import NotConverted, can_split, candidate_text, library_call
 from kernelwright.jobs.worker import Notify
 from kernelwright.model import Candidate, Evaluation
 from kernelwright.problems import problem_in_run
@@ -38,7 +38,7 @@ def judge_in_mode_any(view: RunView, worker: Worker, notify: Notify) -> None:
     try:
         if library_call(generated) is not None:  # eager PyTorch is that call
             return
-        source = candidate_text(generated, "any")
+        source = candidate_text(generated, "any", can_split(worker.environment()))
     except NotConverted as reason:
         notify(f"for reference, in mode any: {reason}")
         return
