@@ -277,6 +277,16 @@ def test_making_inputs_dense_or_refusing_others_are_both_fine(worker: ProcessWor
         assert evaluation.serves == ()
 
 
+def test_where_any_layout_is_asked_for_no_stride_may_be_taken_as_one(worker: ProcessWorker, problems: Path) -> None:
+    """A kernel that reads rows by their stride, and takes the elements of a row as adjacent."""
+    candidate = softmax("softmax[(rows,)](x, out, cols, x.stride(0), STABLE=True, BLOCK=128)")
+    assert verified(worker, problems / "softmax.py", candidate).status is Status.PASSED
+    found = verified(worker, problems / "any_layout.py", candidate)
+    assert (of(found, "small/strided").status, of(found, "small/apart").status) == (Status.PASSED, Status.WRONG)
+    dense = softmax("x = x.contiguous()", "softmax[(rows,)](x, out, cols, cols, STABLE=True, BLOCK=128)")
+    assert verified(worker, problems / "any_layout.py", dense).status is Status.PASSED
+
+
 def test_a_kernel_without_which_the_answer_is_right_is_rejected(worker: ProcessWorker, problems: Path) -> None:
     candidate = softmax(
         "softmax[(rows,)](x, out, cols, x.stride(0), STABLE=True, BLOCK=128)",

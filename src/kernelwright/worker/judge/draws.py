@@ -37,7 +37,7 @@ from kernelwright.worker.plan.plan import AGAIN, AGAIN_FEW, AS_DENSE
 from kernelwright.worker.reference import signal, values
 from kernelwright.worker.reference.instance import Specs, accepted, cast, compulsory_bytes, is_out_of_memory
 from kernelwright.worker.reference.load import LoadedProblem
-from kernelwright.worker.reference.strided import as_dense, in_own_memory, readings, strided
+from kernelwright.worker.reference.strided import apart, as_dense, in_own_memory, readings, strided
 
 AFFORDABLE_BYTES, AFFORDABLE_FLOP = 1 << 24, 10**10
 """Limits up to which a case that is not small is affordable: it gets every distribution, as small cases do. Its
@@ -81,8 +81,8 @@ def is_derived(draw: int) -> bool:
     return draw < 0
 
 
-STRIDED = "strided"
-"""The last part of the name of a case with padded inputs."""
+STRIDED, APART = "strided", "apart"
+"""The last part of the name of a case with padded inputs, and of one without adjacent elements."""
 
 
 class Draws:
@@ -380,10 +380,14 @@ class Draws:
 
 
 def with_strided(draws: Draws) -> tuple[dict[str, Specs], dict[str, str]]:
-    """The specs of every case, and of a copy of the smallest small case with padded inputs; and a dict from the name of
-    the copy to the name of its original."""
+    """The specs of every case, and of copies of the smallest small case with other layouts of the inputs; and a dict
+    from the name of each copy to the name of its original. Only kernels for any layout get one without adjacent
+    elements."""
     small = {name: case for name, case in draws.cases.items() if case.small}
     if not small:
         return draws.specs, {}
     name = min(small, key=lambda one: (small[one].held_out, draws.input_bytes(one)))  # a search sees no held-out case
-    return {**draws.specs, f"{name}/{STRIDED}": strided(draws.specs[name])}, {f"{name}/{STRIDED}": name}
+    copies = {f"{name}/{STRIDED}": strided(draws.specs[name])}
+    if draws.problem.layouts == "any":
+        copies[f"{name}/{APART}"] = apart(draws.specs[name])
+    return {**draws.specs, **copies}, dict.fromkeys(copies, name)

@@ -27,7 +27,7 @@ from kernelwright.worker.bounds.work import Work
 from kernelwright.worker.judge import messages
 from kernelwright.worker.judge.answer import Answer
 from kernelwright.worker.judge.comparison import compared
-from kernelwright.worker.judge.draws import Draws, with_strided
+from kernelwright.worker.judge.draws import STRIDED, Draws, with_strided
 from kernelwright.worker.judge.trivial import qualification
 from kernelwright.worker.judge.written import as_read, inputs_changed, needlessly_changed, outside
 from kernelwright.worker.plan.arena import attach, window
@@ -91,7 +91,7 @@ class Judge:
         }  # fmt: skip
 
     def shapes(self) -> list[CaseShape]:
-        """The shapes of each of the problem's cases, and last those of the case with padded inputs."""
+        """The shapes of each of the problem's cases, and last those of the copies with other layouts."""
         found = []
         for name, specs in self.specs.items():
             instance = self.problem.outline(self.draws.cases[self.strided.get(name, name)])
@@ -107,7 +107,7 @@ class Judge:
         return found
 
     def draws_for(self, case: str) -> list[int]:
-        """The draws that judge a candidate. The case with padded inputs has only the inputs as given."""
+        """The draws that judge a candidate. A copy with another layout has only the inputs as given."""
         return [0] if case in self.strided else self.draws.draws_for(case)
 
     def answer(self, case: str, draw: int) -> Answer:
@@ -309,7 +309,8 @@ def respond(judge: Judge, message: messages.ToJudge) -> Any:
         case messages.Draws(case=case):
             return judge.draws_for(case)
         case messages.AsDense(case=case, reading=reading):
-            return judge.draws.read_as_dense(judge.strided[case], reading)
+            is_padded = case.endswith(STRIDED)  # memory without adjacent elements cannot be read as dense
+            return judge.draws.read_as_dense(judge.strided[case], reading) if is_padded else ([], 0)
         case messages.Again(case=case):
             return judge.draws.following(judge.strided.get(case, case))
         case messages.Qualify(case=case):

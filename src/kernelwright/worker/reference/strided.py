@@ -1,4 +1,4 @@
-"""A copy of the smallest case with padded, misaligned inputs.
+"""Copies of the smallest case with other layouts of the inputs: padded and misaligned, or with nothing adjacent.
 
 The values are the same. Host code may refuse such inputs. If it accepts them, the result has to be right. It may also
 be right for a reading that takes the memory of some inputs as dense from their first element (`as_dense`); the report
@@ -32,6 +32,23 @@ def strided(specs: Specs) -> Specs:
         return TensorSpec(shape=spec.shape, dtype=spec.dtype, stride=tuple(stride), offset=1)
 
     return replace(specs, inputs=tuple(map(laid, specs.inputs)))
+
+
+def apart(specs: Specs) -> Specs:
+    """`specs` with layouts that share nothing with dense ones: no two elements are adjacent, dimensions lie in another
+    order with gaps between them, and each input has its own layout. For problems that state LAYOUTS = "any"."""
+
+    def laid(position: int, spec: Any) -> Any:
+        if not isinstance(spec, TensorSpec) or math.prod(spec.shape) < 2 or 0 in spec.stride:
+            return spec
+        places = range(len(spec.shape))
+        order = sorted(places, key=lambda place: (place + position) % len(spec.shape))  # innermost first
+        stride, step = [0] * len(spec.shape), 2 + position
+        for place in order:
+            stride[place], step = step, step * spec.shape[place] + 1 + position
+        return TensorSpec(shape=spec.shape, dtype=spec.dtype, stride=tuple(stride), offset=1 + position)
+
+    return replace(specs, inputs=tuple(laid(position, spec) for position, spec in enumerate(specs.inputs)))
 
 
 def in_own_memory(instance: Instance) -> Instance:

@@ -92,14 +92,14 @@ def cases_for(session: Session, purpose: str) -> list[Case]:
 
 
 def with_strided(session: Session, cases: list[Case]) -> list[Case]:
-    """The cases, and behind the smallest case its strided copy (the same inputs, padded and not aligned)."""
+    """The cases, and behind the smallest case its copies (the same inputs in other layouts)."""
     known = {info.case.name for info in session.loaded().cases}
-    added = {name.rpartition("/")[0]: name for shape in session.shapes if (name := shape.name) not in known}
+    copies = [shape.name for shape in session.shapes if shape.name not in known]
     found = []
     for case in cases:
         found.append(case)
-        if case.name in added:
-            found.append(msgspec.structs.replace(case, name=added[case.name]))
+        own = [name for name in copies if name.rpartition("/")[0] == case.name]
+        found += [msgspec.structs.replace(case, name=name) for name in own]
     return found
 
 

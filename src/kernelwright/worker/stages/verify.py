@@ -109,7 +109,7 @@ def _called_again(subject: Subject, case: str, plan: Plan) -> CaseResult:
 
 
 def verify_strided(subject: Subject, case: Case) -> CaseResult:
-    """Verify a strided copy: a case whose inputs are padded and not aligned. Accepted inputs must be computed right.
+    """Verify a copy of a case whose inputs are not dense. Accepted inputs must be computed right.
 
     A candidate for dense inputs only may declare so, refuse other inputs in its host code, or compute values that are
     right for the same memory read as dense. Any other values are wrong. If the problem demands any layout, these three
