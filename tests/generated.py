@@ -1,13 +1,14 @@
-"""What a generator would say of a row-wise mean: texts as Inductor writes them, at sizes that a test chooses."""
+"""What a generator would say of a row-wise mean: texts as Inductor writes them, with symbols in place of sizes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
-from kernelwright.model import Capture, Generated, Split, TensorSpec
+from kernelwright.model import Capture, Generated, Sizes, TensorSpec
 
 KERNEL = """
 import triton
@@ -15,9 +16,7 @@ import triton.language as tl
 
 @triton_heuristics.reduction(size_hints={{'x': 64}}, inductor_meta={{'grid_type': 'Grid1D'}})
 @triton.jit
-def triton_red_fused_native_layer_norm_relu_0(in_ptr0, out_ptr0, xnumel, r0_numel, XBLOCK : tl.constexpr, R0_BLOCK : tl.constexpr):
-    xnumel = {rows}
-    r0_numel = {width}
+def triton_red_fused_native_layer_norm_relu_0(in_ptr0, out_ptr0, ks0, ks1, xnumel, r0_numel, XBLOCK : tl.constexpr, R0_BLOCK : tl.constexpr):
     xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:, None]
     xmask = xindex < xnumel
     r0_base = tl.arange(0, R0_BLOCK)[None, :]
@@ -25,9 +24,9 @@ def triton_red_fused_native_layer_norm_relu_0(in_ptr0, out_ptr0, xnumel, r0_nume
     total = tl.zeros([XBLOCK, R0_BLOCK], tl.float32)
     for r0_offset in tl.range(0, r0_numel, R0_BLOCK):
         r0_index = r0_offset + r0_base
-        tmp0 = tl.load(in_ptr0 + (r0_index + {width}*xindex), (r0_index < r0_numel) & xmask, {hint}other=0.0)
+        tmp0 = tl.load(in_ptr0 + (r0_index + {width}*xindex), (r0_index < r0_numel) & xmask, other=0.0)
         total += triton_helpers.maximum(tmp0, 0.0)
-    tmp1 = tl.sum(total, 1)[:, None] / tl.full([1, 1], {width}.0, tl.float32)
+    tmp1 = tl.sum(total, 1)[:, None] / ({width}).to(tl.float32)
     tl.store(out_ptr0 + (xindex), tmp1, xmask)
 """  # noqa: E501
 
@@ -39,7 +38,7 @@ triton_red_fused_native_layer_norm_relu_0 = async_compile.triton('triton_red_fus
 assert_size_stride = torch._C._dynamo.guards.assert_size_stride
 
 def call(args):
-    arg0_1, = args
+    {symbols}arg0_1, = args
     args.clear()
     assert_size_stride(arg0_1, ({rows}, {width}), ({width}, 1), 'input')
     with torch.cuda._DeviceGuard(0):
@@ -53,23 +52,43 @@ def call(args):
 """  # noqa: E501
 
 NAME = "triton_red_fused_native_layer_norm_relu_0"
-LAUNCH = NAME + ".run(arg0_1, buf0, {rows}, {width}, stream=raw_stream0)"
+LAUNCH = NAME + ".run(arg0_1, buf0, {width}, {rows}, {rows}, {width}, stream=raw_stream0)"
 CONFIG = {"XBLOCK": 1, "R0_BLOCK": 2048, "num_warps": 16, "num_stages": 1}
-SIZES = ((64, 4096), (61, 4083), (58, 4070))
+ROWS, WIDTH = 64, 4096
 
 Change = Callable[[str], str]
 
 
 def capture(
-    rows: int, width: int, change: Change, dtype: str = "float32", numbers: dict[str, int] | None = None
+    change: Change, dtype: str = "float32", at: tuple[int, int] | None = None, sizes: Sizes | None = None
 ) -> Capture:
-    """Both sizes of a row-wise mean. change: of the template."""
-    hint = "eviction_policy='evict_first', " if rows == 64 else ""
-    template = change(TEXT.replace("{kernel}", KERNEL).replace("{step}", LAUNCH))
-    spec = TensorSpec(shape=(rows, width), dtype=dtype, stride=(width, 1))
-    text = template.format(rows=rows, width=width, hint=hint)
-    return Capture(text=text, names=("x",), tensors=(spec,), numbers=numbers or {"rows": rows, "dim": width},
+    """A row-wise mean. change: of the template. at: rows and width, in place of symbols. sizes: of the symbols."""
+    return filled(change(TEXT.replace("{kernel}", KERNEL).replace("{step}", LAUNCH)), dtype, at, sizes)
+
+
+def filled(template: str, dtype: str, at: tuple[int, int] | None, sizes: Sizes | None = None) -> Capture:
+    """The template with sizes; kernels have them as parameters ks0 (width) and ks1 (rows)."""
+    known = sizes or SIZES
+    rows, width = at or ("s0", "s1")
+    texts = template.split("'''")
+    texts[0::2] = [one.format(rows=rows, width=width, symbols="" if at else "s0_arg, s1_arg, ") for one in texts[0::2]]
+    texts[1::2] = [one.format(rows="ks1", width="ks0") for one in texts[1::2]]
+    shape = at or (known.values["rows"], known.values["dim"])
+    spec = TensorSpec(shape=shape, dtype=dtype, stride=(shape[1], 1))
+    return Capture(text="'''".join(texts), names=("x",), tensors=(spec,), sizes=None if at else known,
                    configs={NAME: (CONFIG,), NAME[:-1] + "1": (CONFIG,)})  # fmt: skip
+
+
+SIZES = Sizes(
+    names={"s0": "rows", "s1": "dim"}, values={"rows": ROWS, "dim": WIDTH}, shapes=(("rows", "dim"),),
+    least={"rows": 2, "dim": 2},
+)  # fmt: skip
+
+
+def of(change: Change, **others: Any) -> Generated:
+    """With symbols, and at the sizes of the timed case."""
+    captures = (capture(change), capture(change, at=(ROWS, WIDTH)))
+    return msgspec.structs.replace(Generated(captures=captures, inputs=(("x", None),), torch="2.13"), **others)
 
 
 def unchanged(text: str) -> str:
@@ -83,46 +102,9 @@ def exact(source: str) -> str:
 
 
 def of_rows(step: str = "", launched: bool = True) -> Generated:
-    """Three sizes. step: of the host code, before the kernel's launch. launched: whether there is one."""
+    """step: of the host code, before the kernel's launch. launched: whether there is one."""
     steps = "\n        ".join([step] * bool(step) + [LAUNCH] * launched)
-    captures = tuple(capture(rows, width, lambda text: text.replace(LAUNCH, steps)) for rows, width in SIZES)
-    return Generated(captures=captures, inputs=(("x", None),), torch="2.13")
-
-
-def of_even_rows() -> Generated:
-    """Six sizes. Where both are multiples of 16, as at the first, the kernel is another one."""
-    sizes = (SIZES[0], *SIZES[1:], (55, 4057), (48, 4064), (32, 4032))
-
-    def change(rows: int) -> Change:
-        return lambda text: text.replace("tmp1 = ", "tmp1 = 1.0 * ") if rows % 16 == 0 else text
-
-    captures = tuple(capture(rows, width, change(rows)) for rows, width in sizes)
-    return Generated(captures=captures, inputs=(("x", None),), torch="2.13")
-
-
-def of_sum(*splits: int, sizes: tuple[tuple[int, int], ...] = SIZES, change: Change = unchanged) -> Generated:
-    """A sum of all elements in parts. splits: the number of parts at each size. change: of the template."""
-    captures = []
-    for (rows, width), count in zip(sizes, splits, strict=True):
-        length = rows * width
-
-        def in_parts(text: str, length: int = length, count: int = count) -> str:
-            part = -(-length // count)
-            for old, new in (
-                ("xnumel = {rows}", f"xnumel = {count}"),
-                ("r0_numel = {width}", f"r0_numel = {part}"),
-                ("{width}*xindex), ", f"{part}*xindex), (r0_index + {part}*xindex < {length}) & "),
-                ("(({rows}, 1), (1, {rows})", f"(({count},), (1,)"),
-                (", {rows}, {width}, stream", f", {count}, {part}, stream"),
-            ):
-                assert old in text, old
-                text = text.replace(old, new)
-            return change(text)
-
-        made = capture(rows, width, in_parts)
-        split = Split(length=length, count=count, chosen=splits[0])
-        captures.append(msgspec.structs.replace(made, splits=(split,)))
-    return Generated(captures=tuple(captures), inputs=(("x", None),), torch="2.13")
+    return of(lambda text: text.replace(LAUNCH, steps))
 
 
 TEMPLATE = """
@@ -131,7 +113,7 @@ import triton.language as tl
 
 @triton_heuristics.template(num_stages=3, num_warps=4, inductor_meta={{'grid_type': 'FixedGrid'}})
 @triton.jit
-def triton_tem_fused_mm_relu_0(arg_A, arg_B, out_ptr1):
+def triton_tem_fused_mm_relu_0(arg_A, arg_B, out_ptr1, ks0, ks1):
     ACC_TYPE : tl.constexpr = tl.float32
     ALLOW_TF32 : tl.constexpr = False
     BLOCK_M : tl.constexpr = 64
@@ -161,26 +143,25 @@ def triton_tem_fused_mm_relu_0(arg_A, arg_B, out_ptr1):
 """
 
 
-def template(rows: int, width: int, change: Change = unchanged) -> Capture:
-    """A product of x with itself, transposed, as Inductor writes its template at one size. change: of the template."""
+def template(change: Change = unchanged, at: tuple[int, int] | None = None) -> Capture:
+    """A product of x with itself, transposed, as Inductor writes its template. change: of the template."""
     name = "triton_tem_fused_mm_relu_0"
-    tiles = -(-rows // 64)
-    launch = f"{name}.run(arg0_1, arg0_1, buf0, {tiles * tiles}, 1, 1, stream=raw_stream0)"
+    tiles = "(({rows} + 63) // 64)"
+    launch = f"{name}.run(arg0_1, arg0_1, buf0, {{width}}, {{rows}}, {tiles} * {tiles}, 1, 1, stream=raw_stream0)"
     text = TEXT.replace("{kernel}", TEMPLATE).replace("{step}", launch).replace(NAME, name)
     text = text.replace("aten.native_layer_norm", "aten.mm")
     text = change(text.replace("({rows}, 1), (1, {rows})", "({rows}, {rows}), ({rows}, 1)"))
-    spec = TensorSpec(shape=(rows, width), dtype="float32", stride=(width, 1))
-    return Capture(text=text.format(rows=rows, width=width, hint=""), names=("x",), tensors=(spec,),
-                   numbers={"rows": rows, "dim": width},
-                   configs={name: ({"num_warps": 4, "num_stages": 3},)})  # fmt: skip
+    made = filled(text, "float32", at)
+    return msgspec.structs.replace(made, configs={name: ({"num_warps": 4, "num_stages": 3},)})
 
 
 SQUARE = "extern_kernels.mm(arg0_1, reinterpret_tensor(arg0_1, ({width}, {rows}), (1, {width}), 0), out=buf0)"
 
 
 def of_product(rows: int, call: str = SQUARE) -> Generated:
-    """x @ x.T in float32 at three sizes, by a library call alone, and by a template."""
-    sizes = ((rows, 4096), (rows - 1, 4083), (rows - 2, 4070))
-    with_call = tuple(capture(*size, lambda text: text.replace(LAUNCH, call)) for size in sizes)
-    templates = tuple(template(*size) for size in sizes)
-    return Generated(captures=with_call, templates=templates, inputs=(("x", None),), torch="2.13")
+    """x @ x.T in float32, by a library call alone, and by a template."""
+    size = (rows, WIDTH)
+    sizes = msgspec.structs.replace(SIZES, values={"rows": rows, "dim": WIDTH})
+    made = tuple(capture(lambda text: text.replace(LAUNCH, call), at=at, sizes=sizes) for at in (None, size))
+    templates = (msgspec.structs.replace(template(), sizes=sizes), template(at=size))
+    return Generated(captures=made, templates=templates, inputs=(("x", None),), torch="2.13")

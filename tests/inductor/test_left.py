@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from generated import LAUNCH, SIZES, capture, of_product, of_rows
+from generated import LAUNCH, SIZES, filled, of, of_product, of_rows
 from kernelwright.inductor import NotConverted, candidate_text, candidate_texts, library_call
 from kernelwright.model import Generated, LibraryMode
 
@@ -17,8 +17,7 @@ import triton.language as tl
 
 @triton_heuristics.pointwise(size_hints={{'x': 64}}, inductor_meta={{'grid_type': 'Grid1D'}})
 @triton.jit
-def triton_poi_fused_triu_0(in_out_ptr0, xnumel, XBLOCK : tl.constexpr):
-    xnumel = {rows} * {rows}
+def triton_poi_fused_triu_0(in_out_ptr0, ks0, ks1, xnumel, XBLOCK : tl.constexpr):
     xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)
     xmask = xindex < xnumel
     tmp0 = tl.load(in_out_ptr0 + xindex, xmask)
@@ -32,11 +31,11 @@ TEXT = f"""
 triton_poi_fused_triu_0 = async_compile.triton('triton_poi_fused_triu_0', '''{MASK}''')
 
 def call(args):
-    arg0_1, = args
+    {{symbols}}arg0_1, = args
     buf0 = empty_strided_cuda(({{rows}}, {{rows}}), ({{rows}}, 1), torch.float32)
     extern_kernels.mm(arg0_1, reinterpret_tensor(arg0_1, ({{width}}, {{rows}}), (1, {{width}}), 0), out=buf0)
     buf1 = buf0; del buf0  # reuse
-    triton_poi_fused_triu_0.run(buf1, {{square}}, stream=raw_stream0)
+    triton_poi_fused_triu_0.run(buf1, {{width}}, {{rows}}, {{rows}} * {{rows}}, stream=raw_stream0)
     return (buf1, )
 """
 
@@ -45,21 +44,19 @@ def of_mask(rows: int, width: int, old: str = "", new: str = "", **changed: str)
     """triu(x @ x.T), with `new` in place of `old` in the text."""
     template = TEXT.replace(old, new) if old else TEXT
     assert template != TEXT or not old
-    sizes = ((rows, width), (rows - 3, width - 13), (rows - 6, width - 26))
     made = []
-    for one in sizes:
-        base = capture(*one, lambda text: text, dtype=changed.get("dtype", "float32"))
-        text = template.format(rows=one[0], width=one[1], square=one[0] ** 2)
-        kernels = [line.partition(" ")[0] for line in text.splitlines() if "= async_compile" in line]
+    sizes = msgspec.structs.replace(SIZES, values={"rows": rows, "dim": width})
+    for at in (None, (rows, width)):
+        one = filled(template, changed.get("dtype", "float32"), at, sizes)
+        kernels = [line.partition(" ")[0] for line in one.text.splitlines() if "= async_compile" in line]
         configs = {kernel: ({"XBLOCK": 64, "num_warps": 4, "num_stages": 1},) for kernel in kernels}
-        made.append(msgspec.structs.replace(base, text=text, configs=configs))
+        made.append(msgspec.structs.replace(one, configs=configs))
     return Generated(captures=tuple(made), inputs=(("x", None),), precision=changed.get("precision", "ieee"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("library", ["none", "finish", "any"])
 def test_a_library_call_alone_is_the_computation_and_no_candidate(library: LibraryMode) -> None:
-    captures = tuple(capture(*size, lambda text: text.replace(LAUNCH, CALL)) for size in SIZES)
-    generated = Generated(captures=captures, inputs=(("x", None),))
+    generated = of(lambda text: text.replace(LAUNCH, CALL))
     assert library_call(generated) == "the library call is the computation (aten.mm)"
     with pytest.raises(NotConverted, match=r"\(aten\.mm\), and there is no Triton template in its place"):
         candidate_text(generated, library)
@@ -67,8 +64,7 @@ def test_a_library_call_alone_is_the_computation_and_no_candidate(library: Libra
 
 def test_so_is_a_call_that_could_be_no_library_step() -> None:
     call = "buf1 = torch.ops.aten._scaled_dot_product_flash_attention.default(arg0_1)"
-    captures = tuple(capture(*size, lambda text: text.replace(LAUNCH, call)) for size in SIZES)
-    generated = Generated(captures=captures, inputs=(("x", None),))
+    generated = of(lambda text: text.replace(LAUNCH, call))
     assert "(aten._scaled_dot_product_flash_attention)" in str(library_call(generated))
 
 
@@ -99,7 +95,10 @@ def test_a_kernel_that_computes_counts(old: str, new: str) -> None:
 
 
 def test_one_kernel_that_computes_among_others_is_enough() -> None:
-    call, launch = "def call(args):", "    triton_poi_fused_triu_0.run(buf1, {square}, stream=raw_stream0)\n"
+    call, launch = (
+        "def call(args):",
+        "    triton_poi_fused_triu_0.run(buf1, {width}, {rows}, {rows} * {rows}, stream=raw_stream0)\n",
+    )
     first = TEXT[: TEXT.index(call)]
     second = first.replace("triu", "mul").replace("tmp0, 0.0)", "2.0 * tmp0, 0.0)")
     both = first + second + TEXT[len(first) :].replace(launch, launch + launch.replace("triu", "mul"))

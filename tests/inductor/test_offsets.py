@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from generated import LAUNCH, SIZES, Change, capture
+from generated import LAUNCH, Change, of
 from kernelwright.inductor import NotConverted, candidate_text
 from kernelwright.inductor.offsets import guard, product
-from kernelwright.model import Generated
 
 
 def asked(step: str = LAUNCH, change: Change = lambda text: text) -> str:
     """What the host code compares with 2**31, "" for nothing. step: the launches of the generated code."""
-    texts = tuple(capture(*size, lambda text: change(text.replace(LAUNCH, step))) for size in SIZES)
-    made = candidate_text(Generated(captures=texts, inputs=(("x", None),)), "any")
+    made = candidate_text(of(lambda text: change(text.replace(LAUNCH, step))), "any")
     return made.partition(" >= 2**31")[0].rpartition("    if ")[2] if "2**31" in made else ""
 
 
@@ -27,7 +25,9 @@ def test_a_kernel_with_offsets_of_64_bits_takes_any_size() -> None:
 
 OF_PRODUCT = """buf1 = empty_strided_cuda(({rows}, {rows}), ({rows}, 1), torch.float32)
         extern_kernels.mm(arg0_1, arg0_1, out=buf1)
-        """ + LAUNCH.replace("(arg0_1, buf0, {rows}, {width}", "(buf1, buf0, {rows}, {rows}")
+        """ + LAUNCH.replace(
+    "(arg0_1, buf0, {width}, {rows}, {rows}, {width}", "(buf1, buf0, {rows}, {rows}, {rows}, {rows}"
+)
 
 
 def test_an_input_that_only_a_library_call_reads_does_not_count() -> None:
@@ -55,3 +55,9 @@ def test_products_are_compared_by_their_factors() -> None:
     assert guard([product(["a", "b // 2"]), product(["3 * a"])])[0] == "if max(a * (b // 2), 3 * a) >= 2**31:"
     assert guard([product(["1", "a"]), product(["a"])])[0] == "if a >= 2**31:"
     assert guard([product(["8", "8"])]) == []
+
+
+def test_a_quotient_may_be_0_so_that_no_product_with_it_is_the_largest() -> None:
+    """Where it is, the other product may still be too large."""
+    both = [product(["a", "b"]), product(["a", "b", "(c - 3) // 2"])]
+    assert guard(both)[0] == "if max(a * b, a * b * ((c - 3) // 2)) >= 2**31:"

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 import msgspec
 import pytest
 
-from generated import LAUNCH, SIZES, Change, capture, template, unchanged
+from generated import LAUNCH, ROWS, WIDTH, Change, capture, of, template, unchanged
 from kernelwright.inductor import NotConverted, can_split, candidate_text, candidate_texts
 from kernelwright.inductor.products import WAYS
 from kernelwright.inductor.templates import Template
-from kernelwright.model import Environment, Generated
+from kernelwright.model import Capture, Environment, Generated
 from kernelwright.source.tunables import default_config
 
 Precision = Literal["ieee", "tf32"]
 
 
 def converted(change: Change = unchanged) -> str:
-    return candidate_text(Generated(captures=tuple(template(*size, change) for size in SIZES), inputs=(("x", None),)))
+    return candidate_text(Generated(captures=both(partial(template, change)), inputs=(("x", None),)))
+
+
+def both(make: Callable[..., Capture]) -> tuple[Capture, ...]:
+    """With symbols, and at the sizes of the timed case."""
+    return make(), make(at=(ROWS, WIDTH))
 
 
 def test_the_blocks_of_a_template_are_tunables() -> None:
@@ -32,10 +39,10 @@ def test_the_blocks_of_a_template_are_tunables() -> None:
 def templates(dtype: str = "float32", precision: Precision = "ieee", change: Change = unchanged) -> Generated:
     """A product and a kernel beside it, with the product as a template in its place."""
     with_call = LAUNCH + "\n        extern_kernels.mm(arg0_1, arg0_1, out=buf0)"
-    calls = tuple(capture(*size, lambda text: text.replace(LAUNCH, with_call), dtype) for size in SIZES)
+    calls = both(partial(capture, lambda text: text.replace(LAUNCH, with_call), dtype))
     made = tuple(
-        msgspec.structs.replace(template(*size, change), tensors=call.tensors)
-        for size, call in zip(SIZES, calls, strict=True)
+        msgspec.structs.replace(one, tensors=call.tensors)
+        for one, call in zip(both(partial(template, change)), calls, strict=True)
     )
     return Generated(captures=calls, templates=made, inputs=(("x", None),), precision=precision)
 
@@ -197,7 +204,7 @@ def test_convolutions_begin_with_tiles_of_their_channels(
 ) -> None:
     main = ast.parse("def convolution(): pass").body[0]
     assert isinstance(main, ast.FunctionDef)
-    template = Template(main, {}, ("BATCH", "ROWS_W"), "GROUP_OUT_C", {"GROUP_OUT_C": columns, "DEPTH": depth})
+    template = Template(main, {}, ("BATCH", "ROWS_W"), "GROUP_OUT_C", {}, {"GROUP_OUT_C": columns, "DEPTH": depth})
     found = [way(template) for way in WAYS]
     assert [tuple(one.config[block] for block in ("BLOCK_M", "BLOCK_N", "BLOCK_K")) for one in found] == tiles
     assert [one.precision for one in found] == ["parts", "tf32x3", "parts"]
@@ -220,13 +227,13 @@ def test_convolutions_by_elements_of_the_window_begin_with_steps_of_their_channe
     main = ast.parse("def convolution(): pass").body[0]
     assert isinstance(main, ast.FunctionDef)
     numbers = {"GROUP_OUT_C": columns, "GROUP_IN_C": channels, "DEPTH": 9 * channels}
-    config = WAYS[0](Template(main, {}, ("BATCH", "ROWS_W"), "GROUP_OUT_C", numbers)).config
+    config = WAYS[0](Template(main, {}, ("BATCH", "ROWS_W"), "GROUP_OUT_C", {}, numbers)).config
     assert (config["BLOCK_M"], config["BLOCK_N"], config["BLOCK_K"]) == tile
 
 
 def test_a_grid_that_the_formula_does_not_give_is_refused() -> None:
     with pytest.raises(NotConverted, match=r"has the grid \[2, 1, 1\], not \[1, 1, 1\]"):
-        converted(lambda text: text.replace(", 1, 1, 1, stream", ", 2, 1, 1, stream"))
+        converted(lambda text: text.replace("63) // 64), 1, 1, stream", "63) // 64) + 1, 1, 1, stream"))
 
 
 def test_another_template_is_named() -> None:
@@ -236,8 +243,7 @@ def test_another_template_is_named() -> None:
 
 def test_a_template_takes_the_place_of_a_library_call_that_the_problem_does_not_allow() -> None:
     with_call = LAUNCH + "\n        extern_kernels.mm(arg0_1, arg0_1, out=buf0)"
-    calls = tuple(capture(*size, lambda text: text.replace(LAUNCH, with_call)) for size in SIZES)
-    found = Generated(captures=calls, templates=tuple(template(*size) for size in SIZES), inputs=(("x", None),))
+    found = of(lambda text: text.replace(LAUNCH, with_call), templates=both(template))
     assert "torch.mm" in candidate_text(found, "any")
     for library in ("none", "finish"):
         assert "mm_relu_tiles" in candidate_text(found, library)  # type: ignore[arg-type]
@@ -245,6 +251,6 @@ def test_a_template_takes_the_place_of_a_library_call_that_the_problem_does_not_
 
 def test_a_library_call_that_no_template_replaces_needs_its_mode() -> None:
     with_call = LAUNCH + "\n        extern_kernels.mm(arg0_1, arg0_1, out=buf0)"
-    calls = tuple(capture(*size, lambda text: text.replace(LAUNCH, with_call)) for size in SIZES)
+    found = of(lambda text: text.replace(LAUNCH, with_call))
     with pytest.raises(NotConverted, match=r"aten\.mm, which needs LIBRARY"):
-        candidate_text(Generated(captures=calls, templates=calls, inputs=(("x", None),)), "finish")
+        candidate_text(msgspec.structs.replace(found, templates=found.captures), "finish")

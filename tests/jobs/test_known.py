@@ -11,7 +11,7 @@ import pytest
 from command_line import PROBLEM
 from fakes import ENVIRONMENT, FakeWorker
 from fakes import PROBLEM as INFO
-from generated import LAUNCH, SIZES, capture, of_product
+from generated import LAUNCH, of, of_product
 from kernelwright import codec
 from kernelwright.errors import NothingToWin, RequestError
 from kernelwright.jobs.optimize import optimize, resume
@@ -20,7 +20,6 @@ from kernelwright.model import (
     BenchCase,
     BenchReport,
     Budget,
-    Generated,
     Implementation,
     ProblemInfo,
     RunInfo,
@@ -179,9 +178,8 @@ def left(ratio: float, more: str = "") -> Traced:
     Path("double/starter.py").unlink()
     write("gallery/softmax", 512, SMALL, more=more)
     measured("gallery/softmax", ratio)
-    captures = tuple(capture(*size, lambda text: text.replace(LAUNCH, "extern_kernels.mm(arg0_1, arg0_1, out=buf0)"))
-                     for size in SIZES)  # fmt: skip
-    return Traced(generated=Generated(captures=captures, inputs=(("x", None),)), eager_us=54.0)
+    call = "extern_kernels.mm(arg0_1, arg0_1, out=buf0)"
+    return Traced(generated=of(lambda text: text.replace(LAUNCH, call)), eager_us=54.0)
 
 
 def measured(folder: str, ratio: float) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from generated import of_even_rows, of_product, of_rows
+from generated import of, of_product, of_rows
 from kernelwright.inductor import candidate_texts
 from kernelwright.inductor.products import SIZES_ARE_ARGUMENTS
 from kernelwright.model import Candidate, Evaluation, Generated, Operator, Proposal, Request, Status, Trial
@@ -35,7 +35,7 @@ def test_the_first_kernel_is_what_torch_compile_generates() -> None:
     assert proposal.author == "inductor"
     assert proposal.candidate is not None
     assert "def layer_norm_relu_reduce(" in proposal.candidate.source
-    assert "(kernels: 1; sizes compared: 3; " in proposal.note
+    assert "(kernels: 1; sizes from shapes; " in proposal.note
     assert not blobs
     assert "async_compile" not in proposal.note + proposal.candidate.source
 
@@ -49,16 +49,17 @@ def test_after_that_its_numbers_are_varied() -> None:
     assert tuned.candidate.config != trial.proposal.candidate.config
 
 
-def test_the_first_improvement_is_what_inductor_writes_where_sizes_divide() -> None:
-    both = of_even_rows()
+def test_the_first_improvement_is_another_variant_of_inductors() -> None:
+    whole = of(lambda text: text.replace("tmp1 = ", "tmp1 = 1.0 * ")).captures
+    both = msgspec.structs.replace(of_rows(), rows=whole)
     seed = Inductor().propose(SEED, around(generated=both))
     trial = Trial(request=SEED, proposal=seed, evaluation=passed(100.0))
     request = Request(number=1, operator=Operator.IMPROVE, parents=(0,), round=1)
     special = Inductor().propose(request, around(trial, generated=both))
     assert seed.candidate is not None
     assert special.candidate is not None
-    assert (special.author, "a multiple of" in special.candidate.source) == ("inductor", True)
-    assert "a multiple of" not in seed.candidate.source
+    assert (special.author, "1.0 * " in special.candidate.source) == ("inductor", True)
+    assert "1.0 * " not in seed.candidate.source
     done = Trial(request=request, proposal=special, evaluation=passed(90.0))
     tuned = Inductor().propose(msgspec.structs.replace(request, number=2), around(trial, done, generated=both))
     assert tuned.author == "builtin"

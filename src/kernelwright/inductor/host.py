@@ -8,13 +8,13 @@ import math
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
-from kernelwright.inductor.compare import Holes
 from kernelwright.inductor.faults import NotConverted, UnknownText
 from kernelwright.inductor.kernels import Converted
 from kernelwright.inductor.left import operator_of
 from kernelwright.inductor.offsets import Reach, product
 from kernelwright.inductor.parts import host_lines
 from kernelwright.inductor.reading import Kernel, Module
+from kernelwright.inductor.symbolic import POINTS, Holes
 from kernelwright.inductor.writing import called
 
 LIBRARY = {
@@ -31,18 +31,17 @@ MOST_ALONG_Y = 65535
 class Host:
     """Converts the steps one by one.
 
-    renamed: the candidate's names by generated names. found: expressions by hole. sizes: number of compared sizes.
+    renamed: the candidate's names by generated names.
     dtypes: replacements for dtypes in the code. dimensions: of the arguments, by generated name. device: expression for
     the device of new tensors. returns: how the outputs are nested, with a number for each; None: one, or a flat tuple.
     """
 
     def __init__(
-        self, module: Module, holes: Holes, found: Mapping[str, str], renamed: Mapping[str, str],
-        dimensions: Mapping[str, Sequence[str]], dtypes: Mapping[str, str], device: str, sizes: int,
-        returns: Any = None,
+        self, module: Module, holes: Holes, renamed: Mapping[str, str], dimensions: Mapping[str, Sequence[str]],
+        dtypes: Mapping[str, str], device: str, returns: Any = None,
     ) -> None:  # fmt: skip
-        self.module, self.holes, self.found = module, holes, found
-        self.renamed, self.dtypes, self.device, self.sizes = dict(renamed), dtypes, device, sizes
+        self.module, self.holes, self.found = module, holes, holes.found
+        self.renamed, self.dtypes, self.device = dict(renamed), dtypes, device
         self.returns = returns
         self.lines: list[str] = []
         self.elements = {name: product(sides) for name, sides in dimensions.items()}
@@ -171,7 +170,7 @@ class Host:
     def is_contiguous(self, shape: ast.expr, stride: ast.expr) -> bool:
         """Whether the strides are contiguous at all sizes; sides of length 1 do not count."""
         lengths, steps = _elements(shape), _elements(stride)
-        for size in range(self.sizes):
+        for size in range(POINTS + 1):
             at = [int(self.holes.at(one, size)) for one in lengths]
             rows = [math.prod(at[place + 1 :]) for place in range(len(at))]
             given = [self.holes.at(one, size) for one in steps]

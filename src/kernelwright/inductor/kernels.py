@@ -8,10 +8,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kernelwright.inductor.compare import Holes
 from kernelwright.inductor.faults import NotConverted, UnknownText
 from kernelwright.inductor.functions import FUNCTIONS, own_name
 from kernelwright.inductor.reading import Kernel
+from kernelwright.inductor.symbolic import Holes
 from kernelwright.inductor.tidy import tidy
 from kernelwright.inductor.writing import called, wrapped
 
@@ -90,7 +90,7 @@ def convert_kernel(
     if runtime != [*pointers, *extents]:
         raise NotConverted(f"{kernel.name} takes {', '.join({*runtime} - {*pointers, *extents})}")
     renamed = _pointer_names(pointers, called)
-    widths, sizes = _take_widths(main, kernel, holes, renamed)
+    widths, sizes = _take_widths(main, kernel, renamed)
     main.body = [
         one for one in main.body if not (isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) in extents)
     ]
@@ -124,58 +124,46 @@ def convert_kernel(
 
 
 def _take_widths(
-    main: ast.FunctionDef, kernel: Kernel, holes: Holes, renamed: dict[str, str]
+    main: ast.FunctionDef, kernel: Kernel, renamed: dict[str, str]
 ) -> tuple[dict[str, int], dict[str, str]]:
-    """Blocks that are fixed numbers in the text, and parameters for those that depend on an extent; the statements of
-    these are removed. All get names without BLOCK in `renamed`, because they are no tunables (`source/names.py`)."""
+    """Blocks that are fixed numbers in the text, and parameters for those that depend on an extent: the next power of
+    two from it on. The statements of these are removed. All get names without BLOCK in `renamed`, because they are no
+    tunables (`source/names.py`)."""
     widths: dict[str, int] = {}
     sizes: dict[str, str] = {}
     for statement in [*main.body]:
         match statement:
-            case ast.AnnAssign(target=ast.Name(id=block), value=ast.Constant(value=int(value))):
-                given: int | str = value
-            case ast.AnnAssign(target=ast.Name(id=block), value=ast.Name(id=hole)) if hole in holes.values:
-                given = hole
+            case ast.AnnAssign(target=ast.Name(id=block), value=ast.Constant(value=int(given))):
+                renamed[block] = _width(block)
+                if _is_fixed(block, kernel):
+                    widths[block] = given
+                else:
+                    extent = f"{block.partition('_')[0].lower()}_numel"
+                    sizes[_width(block)] = f"triton.next_power_of_2({{{extent}}})"
+                    main.body.remove(statement)
             case _:
-                continue
-        renamed[block] = _width(block)
-        if isinstance(given, int) and _extent(block, kernel) not in holes.values:
-            widths[block] = given
-        else:
-            sizes[_width(block)] = _power_above(block, kernel, holes, given)
-            main.body.remove(statement)
+                pass
     return widths, sizes
 
 
 def _function(one: ast.FunctionDef, name: str, kernel: Kernel, holes: Holes, language: _Language) -> str:
     """The text of a function that the kernel calls, under a new name."""
     function = copy.deepcopy(one)
-    if _names_in(function) & holes.values.keys():
+    if _names_in(function) & holes.in_kernels.keys():
         raise NotConverted(f"a function of {kernel.name} depends on sizes")
     function.name, function.decorator_list = name, []
     return _text(language.visit(function))
 
 
-def _extent(block: str, kernel: Kernel) -> str:
-    """The hole or number that is the extent of a reduction's block, as text; "" for another block."""
+def _is_fixed(block: str, kernel: Kernel) -> bool:
+    """Whether the extent of a reduction's block is a number in the text."""
     extent = f"{block.partition('_')[0].lower()}_numel"
-    found = [n.value for n in kernel.main.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == extent]
-    return ast.unparse(found[0]) if found else ""
+    return any(isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == extent
+               and isinstance(one.value, ast.Constant) for one in kernel.main.body)  # fmt: skip
 
 
 def _width(block: str) -> str:
     return block.replace("BLOCK", "WIDTH")
-
-
-def _power_above(block: str, kernel: Kernel, holes: Holes, value: int | str) -> str:
-    """The width of a persistent reduction: the next power of two from its extent on, `{r0_numel}` in the launch. Raises
-    `NotConverted` where the generated width is another number."""
-    extent = _extent(block, kernel)
-    for size, numel in enumerate(holes.values.get(extent, ())):
-        width = holes.values[value][size] if isinstance(value, str) else value
-        if width != 1 << (int(numel) - 1).bit_length():
-            raise NotConverted(f"{kernel.name} reduces in blocks of {width}, which is no power of two above its extent")
-    return f"triton.next_power_of_2({{{block.partition('_')[0].lower()}_numel}})"
 
 
 def _pointer_names(pointers: Sequence[str], called: Sequence[str]) -> dict[str, str]:

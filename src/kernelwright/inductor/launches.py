@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kernelwright.inductor import parts
-from kernelwright.inductor.compare import Holes
 from kernelwright.inductor.faults import NotConverted
 from kernelwright.inductor.functions import texts
 from kernelwright.inductor.host import Host
 from kernelwright.inductor.kernels import Converted, convert_kernel, readable_name
 from kernelwright.inductor.products import SIZES_ARE_ARGUMENTS, Split, Way, split_products
 from kernelwright.inductor.reading import Kernel
+from kernelwright.inductor.symbolic import Holes
 
 Config = Mapping[str, int]
 
@@ -36,15 +36,12 @@ class Written:
 class Kernels:
     """Converts the kernels that the host code launches, and writes the launches into its lines.
 
-    found: expressions of the host's sizes, by hole. configs: by Inductor's name of a kernel. way: how templates split
+    configs: by Inductor's name of a kernel. way: how templates split
     float32 products; None: not at all. Raises `NotConverted`.
     """
 
-    def __init__(
-        self, host: Host, holes: Holes, found: Mapping[str, str], configs: Mapping[str, Sequence[Config]],
-        way: Way | None,
-    ) -> None:  # fmt: skip
-        self._host, self._holes, self._found, self._configs, self._way = host, holes, found, configs, way
+    def __init__(self, host: Host, holes: Holes, configs: Mapping[str, Sequence[Config]], way: Way | None) -> None:
+        self._host, self._holes, self._configs, self._way = host, holes, configs, way
         self._written: dict[str, Written] = {}
         self._taken: set[str] = set()
         self._texts: list[str] = []
@@ -75,9 +72,9 @@ class Kernels:
         """launches: the arguments of each launch."""
         pointers = sum(one.arg.find("_ptr") >= 0 for one in kernel.main.args.args)
         called = [self._host.text(one) for one in launches[0][:pointers]] if len(launches) == 1 else []
-        if kernel.name not in self._configs:
+        if kernel.origin not in self._configs:
             raise NotConverted(f"{kernel.name} has no config")
-        split, factor, found = None, None, self._found
+        split, factor, found = None, None, self._holes.in_kernels
         if kernel.template is not None and self._way is not None:
             split = self._way(kernel.template)
             main, factor = split_products(kernel.main, split.precision)
@@ -100,9 +97,7 @@ class Kernels:
         if (template := kernel.template) is not None:
             return math.prod(template.numbers[name] for name in (*template.rows, template.columns))
         extents = [given for one, given in zip(kernel.main.args.args, arguments, strict=False) if "_ptr" not in one.arg]
-        first = {hole: values[0] for hole, values in self._holes.values.items()}
-        # eval is safe here: Inductor generated the text.
-        return math.prod(int(eval(ast.unparse(one), {"__builtins__": {}}, first)) for one in extents)
+        return math.prod(int(self._holes.at(one, 0)) for one in extents)
 
     def _has_parts(self, factors: Sequence[ast.expr]) -> bool:
         """Whether all factors begin where their tensors begin, and these have the same number of elements: a kernel
@@ -112,7 +107,7 @@ class Kernels:
 
     def _add_tunables(self, kernel: Kernel, converted: Converted, split: Split | None) -> Mapping[str, str]:
         """The module's names of a kernel's tunables, whose lines are added; for a small kernel the numbers."""
-        listed = self._configs[kernel.name]
+        listed = self._configs[kernel.origin]
         if (template := kernel.template) is not None:
             listed = [{**template.blocks, **one, **(split.config if split else {})} for one in listed]
             listed = [{**one, "BLOCK_N": min(one["BLOCK_N"], template.all_columns)} for one in listed]

@@ -24,8 +24,10 @@ class Reach:
     factors: tuple[str, ...]
 
     def is_within(self, other: Reach) -> bool:
-        """Whether it can never exceed `other`, given that all sizes are at least 1."""
-        return self.number <= other.number and Counter(self.factors) <= Counter(other.factors)
+        """Whether it can never exceed `other`: its factors are among those of `other`, and the rest are names of sizes,
+        which are at least 1. Quotients and differences may be 0."""
+        own, others = Counter(self.factors), Counter(other.factors)
+        return self.number <= other.number and own <= others and all(one.isidentifier() for one in others - own)
 
     def text(self) -> str:
         return " * ".join([*([str(self.number)] if self.number != 1 or not self.factors else []), *self.factors])

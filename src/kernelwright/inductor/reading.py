@@ -16,7 +16,8 @@ class Kernel:
     """A generated kernel.
 
     name: Inductor's. functions: those beside the kernel, for its scans. operations: the fused operators, such as
-    "aten.relu". grid_type: "Grid1D" and others. is_wide: whether its offsets have 64 bits. grid: that of a template.
+    "aten.relu". grid_type: "Grid1D" and others. is_wide: whether its offsets have 64 bits. grid: the
+    launch's, of a template.
     """
 
     name: str
@@ -27,6 +28,12 @@ class Kernel:
     is_wide: bool
     template: Template | None = None
     grid: tuple[ast.expr, ...] = ()
+    generated_name: str = ""
+
+    @property
+    def origin(self) -> str:
+        """Inductor's name of a kernel that has another name here, because its launches differ in sizes."""
+        return self.generated_name or self.name
 
 
 @dataclass(frozen=True)
@@ -71,8 +78,8 @@ def read_module(text: str) -> Module:
                         pass
             case ast.Expr(
                 value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="run"), args=given) as launch
-            ) if name in kernels and (template := kernels[name].template) is not None:
-                kernels[name] = replace(kernels[name], grid=template.grid(given[-SIDES:]))
+            ) if name in kernels and kernels[name].template is not None:
+                kernels[name] = replace(kernels[name], grid=tuple(given[-SIDES:]))
                 launch.args = given[:-SIDES]
                 steps.append(statement)
             case _ if not _is_bookkeeping(statement):

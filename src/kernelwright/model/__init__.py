@@ -47,7 +47,7 @@ from kernelwright.model.evaluation import (
     Status,
     Timing,
 )
-from kernelwright.model.generated import Capture, Generated, Split
+from kernelwright.model.generated import Capture, Generated, Sizes
 from kernelwright.model.lane import LaneChange
 from kernelwright.model.machine import Attempt, Environment, Machine
 from kernelwright.model.problem import (
@@ -152,7 +152,7 @@ __all__ = [
     "RunInfo",
     "RunSettings",
     "Scalar",
-    "Split",
+    "Sizes",
     "StatedBySet",
     "Status",
     "TensorRead",

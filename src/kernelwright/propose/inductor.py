@@ -59,12 +59,11 @@ class Inductor:
         candidate = next((Candidate(source=one) for one in ordered(texts, context.trials) if one not in tried), None)
         if candidate is None:
             raise NothingLeft("every kernel that torch.compile generates was tried")
-        texts = [one.text for one in generated.captures]
-        kernels, characters = candidate.source.count("# Fuses: "), sum(map(len, texts))
-        compared = CAPTURED_ONLY if CAPTURED_ONLY in candidate.source else f"sizes compared: {len(texts)}"
+        kernels, text = candidate.source.count("# Fuses: "), generated.captures[0].text
+        served = CAPTURED_ONLY if CAPTURED_ONLY in candidate.source else "sizes from shapes"
         note = (
-            f"from what torch.compile of torch {generated.torch} generates (kernels: {kernels}; {compared}; "
-            f"characters: {characters:,}; sha256 {codec.sha(texts[0])[:12]})"
+            f"from what torch.compile of torch {generated.torch} generates (kernels: {kernels}; {served}; "
+            f"characters: {len(text):,}; sha256 {codec.sha(text)[:12]})"
         )
         return Proposal(author=AUTHOR, candidate=candidate, note=note)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from kernelwright.worker.generate.without_device import WithoutDevice, subscript
+from kernelwright.worker.generate.without_device import WithoutDevice, install, subscript
 
 X = torch.arange(3 * 5 * 7).view(3, 5, 7)
 ROWS = torch.tensor([2, 0])
@@ -41,7 +42,22 @@ def test_other_subscripts_are_left_to_torch(index: Any) -> None:
     assert subscript(X, index) is None
 
 
-def test_what_is_written_to_a_subscript_changes_the_tensor() -> None:
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The methods of tensors on the CPU are those of tensors on a device that torch does not have."""
+    with monkeypatch.context() as kept:
+        for name in ("__getitem__", "__setitem__", "__invert__", "copy_"):
+            kept.setattr(Tensor, name, getattr(Tensor, name))
+        install("cpu")
+        yield
+
+
+@pytest.fixture
+def wanted() -> list[Tensor]:
+    return [~MASK, ~ROWS, torch.zeros(2).copy_(ROWS), ROWS.new_tensor([3]), torch.as_tensor(0.5), X[[2, 0]]]
+
+
+def test_what_is_written_to_a_subscript_changes_the_tensor(request: pytest.FixtureRequest) -> None:
     def write(x: Tensor) -> Tensor:
         x[1:, ..., 2] = X[:2, :, 0]
         x[0] = 9
@@ -50,12 +66,13 @@ def test_what_is_written_to_a_subscript_changes_the_tensor() -> None:
         return x
 
     wanted = write(X.clone())
-    with WithoutDevice():
-        found = write(X.clone())
+    request.getfixturevalue("installed")
+    found = write(X.clone())
     assert torch.equal(found, wanted)
 
 
-def test_methods_that_need_a_device_guard_are_operators() -> None:
+@pytest.mark.usefixtures("wanted", "installed")
+def test_methods_that_need_a_device_guard_are_operators(wanted: list[Tensor]) -> None:
     """Torch without CUDA has no guard for these methods; what the operators return is the same."""
 
     class Recorder(TorchDispatchMode):
@@ -66,7 +83,6 @@ def test_methods_that_need_a_device_guard_are_operators() -> None:
     called: list[str] = []
     with Recorder(), WithoutDevice():
         found = [~MASK, ~ROWS, torch.zeros(2).copy_(ROWS), ROWS.new_tensor([3]), torch.as_tensor(0.5), X[[2, 0]]]
-    wanted = [~MASK, ~ROWS, torch.zeros(2).copy_(ROWS), ROWS.new_tensor([3]), torch.as_tensor(0.5), X[[2, 0]]]
     assert all(torch.equal(one, other) and one.dtype == other.dtype for one, other in zip(found, wanted, strict=True))
     assert {"aten::bitwise_not", "aten::copy_", "aten::full", "aten::select", "aten::stack"} <= set(called)
     assert not {"aten::index", "aten::lift_fresh"} & set(called)

@@ -26,6 +26,8 @@ from torch._inductor.select_algorithm import SymbolicGridFn, TritonTemplate, aut
 from torch._inductor.virtualized import V, ops
 from torch.utils._sympy.functions import FloorDiv, ModularIndexing
 
+from kernelwright.worker.generate.hints import value_of
+
 aten = torch.ops.aten
 
 CONVOLUTION = aten.convolution.default
@@ -47,9 +49,10 @@ TEXT = """
     IN_C = {{size("X", 1)}}
     IN_@ = {{size("X", ?)}}
     OUT_@ = {{size(None, ?)}}
-    ROWS_@ = {{POSITIONS_@}}
-    GROUP_OUT_C = {{GROUP_CHANNELS}}
-    DEPTH = {{GROUP_IN_CHANNELS * ELEMENTS}}
+    ROWS_@ = {% if PHASES_@ > 1 %}(OUT_@ + {{PHASES_@ - 1}}) // {{PHASES_@}}{% else %}OUT_@{% endif %}{# side @ #}
+    GROUP_OUT_C = {{size(None, 1)}}{% if GROUPS > 1 %} // {{GROUPS}}{% endif %}
+    GROUP_IN_C = IN_C{% if GROUPS > 1 %} // {{GROUPS}}{% endif %}
+    DEPTH = GROUP_IN_C * {{ELEMENTS}}
 
     tile = tl.program_id(0).to(INDEX_DTYPE)
     columns = (GROUP_OUT_C + BLOCK_N - 1) // BLOCK_N
@@ -84,7 +87,6 @@ TEXT = """
     in_columns = column < GROUP_OUT_C
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
 {% if BY_ELEMENT %}
-    GROUP_IN_C = {{GROUP_IN_CHANNELS}}
     steps = (GROUP_IN_C + BLOCK_K - 1) // BLOCK_K
     for step in range(0, ELEMENTS * steps):
         element = step // steps
@@ -149,7 +151,9 @@ def text(sides: str) -> str:
 @SymbolicGridFn
 def _grid(batch: Any, channels: Any, *rest: Any, cdiv: Callable[[Any, Any], Any]) -> tuple[Any, Any, Any]:
     *sides, meta = rest
-    rows = batch * math.prod(meta[f"POSITIONS_{side}"] for side in SIDES[-len(sides) :])
+    rows = batch * math.prod(
+        cdiv(n, meta[f"PHASES_{side}"]) for n, side in zip(sides, SIDES[-len(sides) :], strict=True)
+    )
     columns = channels // meta["GROUPS"]
     return cdiv(rows, meta["BLOCK_M"]) * cdiv(columns, meta["BLOCK_N"]), meta["GROUPS"], meta["PHASES"]
 
@@ -204,36 +208,36 @@ def convolution(
     stride, padding, dilation, added = (
         (*one, *one[-1:] * (count - len(one))) for one in map(_ints, (stride, padding, dilation, output_padding))
     )
-    lengths = zip(_ints(x.get_size()[2:]), window, stride, padding, dilation, added, strict=True)
+    lengths = zip(x.get_size()[2:], window, stride, padding, dilation, added, strict=True)
     made = [(length - 1) * step - 2 * pad + by * (side - 1) + more + 1 if transposed
-            else (length + 2 * pad - by * (side - 1) - 1) // step + 1
+            else FloorDiv(length + 2 * pad - by * (side - 1) - 1, step) + 1
             for length, side, step, pad, by, more in lengths]  # fmt: skip
     apart = [math.gcd(step, by) if transposed else 1 for step, by in zip(stride, dilation, strict=True)]
     read = _read_transposed if transposed else _read
     sides = [read(side, step // each, -(-pad // each), by // each)
              for side, step, pad, by, each in zip(window, stride, padding, dilation, apart, strict=True)]  # fmt: skip
-    computed = [(length - 1 + pad) // each - -(-pad // each) + 1
+    computed = [FloorDiv(length - 1 + pad, each) - -(-pad // each) + 1
                 for length, pad, each in zip(made, padding, apart, strict=True)]  # fmt: skip
-    if min(computed) < 1:
+    if min(map(value_of, computed)) < 1:
         return LOWERING(x, weight, bias, stride, padding, dilation, transposed, added, groups)
     channels = weight.get_size()[1] * groups if transposed else weight.get_size()[0]
     if transposed:
         weight = _by_phases(weight, sides, groups)
-    by_element = _ints(weight.get_size())[1] >= LEAST_CHANNELS
+    by_element = value_of(weight.get_size()[1]) >= LEAST_CHANNELS
     if by_element:
         weight = _with_channels_last(weight)
     x, weight = (ir.ExternKernel.require_contiguous(ir.ExternKernel.realize_input(one)) for one in (x, weight))
     layout = ir.FixedLayout(x.get_device(), x.get_dtype(), [x.get_size()[0], channels, *computed])
     numbers = {
         f"{name.upper()}_{named}": int(number)
-        for named, side, length in zip(SIDES[-count:], sides, computed, strict=True)
-        for name, number in {**side._asdict(), "positions": -(-length // side.phases)}.items()
+        for named, side in zip(SIDES[-count:], sides, strict=True)
+        for name, number in side._asdict().items()
     }
     choices: list[Any] = []
     failure = TEMPLATES[count].maybe_append_choice(
-        choices, input_nodes=(x, weight), layout=layout, **numbers, GROUPS=groups, GROUP_CHANNELS=channels // groups,
-        GROUP_IN_CHANNELS=_ints(x.get_size())[1] // groups, ELEMENTS=math.prod(one.kernel for one in sides),
-        BY_ELEMENT=by_element, PHASES=math.prod(one.phases for one in sides),
+        choices, input_nodes=(x, weight), layout=layout, **numbers, GROUPS=groups,
+        ELEMENTS=math.prod(one.kernel for one in sides), BY_ELEMENT=by_element,
+        PHASES=math.prod(one.phases for one in sides),
         ALLOW_TF32=torch.backends.cudnn.allow_tf32, BLOCK_M=64, BLOCK_N=64, BLOCK_K=32, num_stages=3, num_warps=4,
     )  # fmt: skip
     if failure is not None:
@@ -289,20 +293,21 @@ def _by_phases(weight: Any, sides: Sequence[Side], groups: int) -> Any:
     reversed order, zero for one that it lacks; the channels of each group exchanged.
 
     weight: (C, K / groups, *window). Returns (phases * K, C / groups, *elements of a phase)."""
-    channels, in_group, *window = _ints(weight.get_size())
+    channels, in_group, *window = weight.get_size()
+    window = [*_ints(window)]
     count = len(sides)
     added = [side.kernel * side.phases - length for side, length in zip(sides, window, strict=True)]
     if any(added):
         ends = [number for one in reversed(added) for number in (0, one)]
         weight = lowerings[aten.constant_pad_nd.default](weight, ends, 0.0)
     split = [number for side in sides for number in (side.kernel, side.phases)]
-    parts = lowerings[aten.view.default](weight, [groups, channels // groups, in_group, *split])
+    parts = lowerings[aten.view.default](weight, [groups, FloorDiv(channels, groups), in_group, *split])
     kernels, phases = range(3, 3 + 2 * count, 2), range(4, 4 + 2 * count, 2)
     reversed_ = lowerings[torch.ops.prims.rev.default](parts, [*kernels])
     ordered = lowerings[aten.permute.default](reversed_, [*phases, 0, 2, 1, *kernels])
     copied = lowerings[aten.clone.default](ordered, memory_format=torch.contiguous_format)
     out = math.prod(side.phases for side in sides) * groups * in_group
-    return lowerings[aten.view.default](copied, [out, channels // groups, *(side.kernel for side in sides)])
+    return lowerings[aten.view.default](copied, [out, FloorDiv(channels, groups), *(side.kernel for side in sides)])
 
 
 def _with_channels_last(weight: Any) -> Any:

@@ -25,11 +25,13 @@ def depthwise(
 ) -> Any:  # fmt: skip
     """The decomposition of `aten.convolution`; NotImplemented for transposed convolutions, for output channels that
     read several input channels, and for windows of more than MOST_ELEMENTS."""
-    window, sides = weight.shape[2:], weight.dim() - 2
+    window, sides = tuple(map(int, weight.shape[2:])), weight.dim() - 2
     if transposed or tuple(weight.shape[:2]) != (groups, 1) or math.prod(window) > MOST_ELEMENTS:
         return NotImplemented
     if any(padding):
         x = pad(x, [one for added in reversed(padding) for one in (added, added)])
+    for side in range(sides):  # so that a symbol stands for each side of the output before slices are taken
+        (x.shape[2 + side] - dilation[side] * (window[side] - 1) - 1) // stride[side]
     taps = weight.flatten(1).unbind(1)  # indexing would need the device
     total = None
     for number, tap in enumerate(itertools.product(*map(range, window))):

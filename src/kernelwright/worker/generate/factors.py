@@ -19,6 +19,8 @@ from torch._inductor import ir
 from torch._inductor.lowering import lowerings
 from torch._inductor.virtualized import V
 
+from kernelwright.worker.generate.hints import value_of
+
 aten = torch.ops.aten
 
 PLACES: dict[Any, tuple[int, int]] = {
@@ -39,7 +41,7 @@ def with_copies(lowering: Callable[..., Any], first: int, second: int) -> Callab
 
     def product(*args: Any, **kwargs: Any) -> Any:
         given, a, b = list(args), args[first], args[second]
-        rows, depth, columns = (int(one) for one in (*a.get_size()[-2:], b.get_size()[-1]))
+        rows, depth, columns = (value_of(one) for one in (*a.get_size()[-2:], b.get_size()[-1]))
         if b.get_dtype() == torch.float32 and is_worth_a_copy(rows):
             added = padding_of(depth, columns)
             if added:

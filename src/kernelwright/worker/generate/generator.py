@@ -1,4 +1,4 @@
-"""The generator process: Inductor generates code for a problem there, as text at several sizes. None of it runs.
+"""The generator process: Inductor generates code for a problem there, as text. None of it runs.
 
 The process executes the user's problem file, as the judge does, but no candidate code. It is killed after use.
 """
@@ -13,12 +13,12 @@ import torch
 from kernelwright import codec
 from kernelwright.devices import find_target
 from kernelwright.errors import ProblemError
-from kernelwright.model import Capture, Generated
+from kernelwright.model import Generated
 from kernelwright.worker.generate.messages import Generate
 from kernelwright.worker.judge.answer import random_operators, refuse_random
 from kernelwright.worker.plan.library import allow_tf32
 from kernelwright.worker.processes.channel import Channel, Done, Fault
-from kernelwright.worker.reference.derive import Search, load_with_cases
+from kernelwright.worker.reference.derive import load_with_cases
 from kernelwright.worker.reference.instance import accepted, cast, outputs
 
 
@@ -31,7 +31,7 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
 
 
 def generate(job: Generate) -> Generated:
-    """Captures of the problem at several sizes, or the reason why there are none. Raises `ProblemError`."""
+    """Captures of the problem, or the reason why there are none. Raises `ProblemError`."""
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = job.cache
     problem, _ = load_with_cases(job.path, "kept", job.cases)
     base = next(case for case in problem.cases if case.timed)
@@ -49,25 +49,19 @@ def generate(job: Generate) -> Generated:
     from kernelwright.worker.generate.capture import prepare
     from kernelwright.worker.generate.device import pretend
     from kernelwright.worker.generate.series import Series
-    from kernelwright.worker.generate.sizes import neighbours
 
-    cases = [base, *neighbours(Search(problem, base))]
     pretend(find_target(job.target))
     prepare()
     allow_tf32(problem.precision == "tf32")
-    series = Series(problem, cases)
-    captures = series.attempted("captures", series.ordinary())
-    is_only_case = all(case is base or case.derived for case in problem.cases)
-    if not captures or (len(captures) == 1 < len(cases) and not is_only_case):
+    series = Series(problem, base)
+    captures = series.ordinary()
+    is_only_case = not series.numbers or all(case is base or case.derived for case in problem.cases)
+    if not captures or (captures[0].sizes is None and not is_only_case):
         return Generated(reason="; ".join(series.faults.values()))
-    templates: tuple[Capture, ...] = ()
-    if "extern_kernels." in captures[0].text:
-        templates = series.attempted("templates", series.templates())
-    rows = series.attempted("rows", series.rows(captures[0]))
     return Generated(
         captures=captures,
-        templates=templates,
-        rows=rows,
+        templates=series.templates() if "extern_kernels." in captures[-1].text else (),
+        rows=series.rows(captures[0]),
         inputs=inputs,
         arguments=outline.arguments,
         returns=problem.specs(base).returns,

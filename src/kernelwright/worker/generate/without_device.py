@@ -5,28 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import SymInt, Tensor
 from torch.overrides import TorchFunctionMode
 
 aten = torch.ops.aten
 
 
 class WithoutDevice(TorchFunctionMode):
-    """Computes by operators what torch's methods do under a device guard, which torch without CUDA does not have:
-    subscripts as slices and selections, `~x`, copies. Computes `torch.tensor(0.5)` as a fill, because tracing would
-    compute it on the device."""
+    """Computes `torch.tensor(0.5)` as a fill, because tracing would compute it on the device."""
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
-        if func is Tensor.__getitem__ and (found := subscript(*args)) is not None:
-            return found
-        if func is Tensor.__setitem__ and (place := _place(*args[:2])) is not None:
-            _write(*place, args[2])
-            return None
-        if func is Tensor.__invert__:
-            return torch.bitwise_not(*args)
-        if func is Tensor.copy_:
-            return aten.copy_.default(*args, **given)
         if func is Tensor.new_tensor:
             given = {"dtype": args[0].dtype, "device": args[0].device, **given}
             func, args = torch.tensor, args[1:]
@@ -36,6 +25,33 @@ class WithoutDevice(TorchFunctionMode):
             dtype = given.get("dtype") or kinds[type(number)]
             return torch.full(shape, number, dtype=dtype, device=given.get("device"))
         return func(*args, **given)
+
+
+def install(device: str = "cuda") -> None:
+    """Let methods of tensors on the device compute by operators what torch's do under a device guard, in this process
+    and until it ends: subscripts as slices and selections, `~x`, copies. Torch's own decompositions call them, too."""
+    read, write, invert, copy = Tensor.__getitem__, Tensor.__setitem__, Tensor.__invert__, Tensor.copy_
+
+    def subscripted(x: Tensor, index: Any) -> Any:
+        found = subscript(x, index) if x.device.type == device else None
+        return read(x, index) if found is None else found
+
+    def written(x: Tensor, index: Any, value: Any) -> None:
+        place = _place(x, index) if x.device.type == device else None
+        if place is None:
+            write(x, index, value)
+        else:
+            _write(*place, value)
+
+    def inverted(x: Tensor) -> Tensor:
+        return torch.bitwise_not(x) if x.device.type == device else invert(x)
+
+    def copied(x: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return aten.copy_.default(x, *args, **kwargs) if x.device.type == device else copy(x, *args, **kwargs)
+
+    for method, name in ((subscripted, "getitem"), (written, "setitem"), (inverted, "invert")):
+        setattr(Tensor, f"__{name}__", method)
+    Tensor.copy_ = copied  # type: ignore[assignment, method-assign]
 
 
 def subscript(x: Tensor, index: Any) -> Tensor | None:
@@ -53,13 +69,13 @@ def subscript(x: Tensor, index: Any) -> Tensor | None:
 def _by_list(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
     """`x[items]`, with one list of numbers among the items, as a stack of the parts that its numbers select."""
     [at, *others] = [place for place, one in enumerate(items) if isinstance(one, list)]
-    if others or not items[at] or not all(type(one) is int for one in items[at]):
+    if others or not items[at] or not all(type(one) is int or isinstance(one, SymInt) for one in items[at]):
         return None
     parts = [_place(x, (*items[:at], one, *items[at + 1 :])) for one in items[at]]
     if any(one is None or one[1] for one in parts):
         return None
     taken = sum(map(_sides, items))
-    dim = sum(x.dim() - taken if one is Ellipsis else not isinstance(one, int) for one in items[:at])
+    dim = sum(x.dim() - taken if one is Ellipsis else not isinstance(one, int | SymInt) for one in items[:at])
     return torch.stack([one[0] for one in parts if one is not None], dim)
 
 
@@ -67,7 +83,9 @@ def _place(x: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]] | None:
     """The view of x with the numbers and slices of an index, and the tensors that index its dimensions, which are empty
     where there is none. None for other items."""
     items = list(index) if isinstance(index, tuple) else [index]
-    if not all(one is None or one is Ellipsis or type(one) is int or isinstance(one, slice | Tensor) for one in items):
+    if not all(
+        one is None or one is Ellipsis or type(one) is int or isinstance(one, slice | Tensor | SymInt) for one in items
+    ):
         return None
     taken = sum(_sides(one) for one in items)
     places = [place for place, one in enumerate(items) if one is Ellipsis]
@@ -75,7 +93,7 @@ def _place(x: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]] | None:
         items[places[0] : places[0] + 1] = [slice(None)] * (x.dim() - taken)
     dim, indices = 0, list[Tensor | None]()
     for item in items:
-        if isinstance(item, int):
+        if isinstance(item, int | SymInt):
             x = aten.select.int(x, dim, item)
             continue
         if item is None:

@@ -150,6 +150,8 @@ def without_objects(value: Any) -> Any:
     value."""
     if isinstance(value, Enum):
         return without_objects(value.value)
+    if isinstance(value, torch.SymInt):  # in place of a number, where code is generated for all sizes
+        return value.node.hint
     if isinstance(value, dict):
         return {key: without_objects(one) for key, one in value.items()}
     if type(value) in (list, tuple):

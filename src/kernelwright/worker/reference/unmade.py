@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import SymInt, Tensor
 from torch._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -21,6 +21,7 @@ from torch._subclasses.fake_tensor import (
     FakeTensorMode,
     unset_fake_temporarily,
 )
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
@@ -43,9 +44,14 @@ class TooLargeError(ProblemError):
 
 
 @contextlib.contextmanager
-def faked() -> Iterator[FakeTensorMode]:
-    """Inside, every tensor is fake, except small ones computed from plain numbers only. Yields the fake mode."""
-    with FakeTensorMode(allow_non_fake_inputs=True) as mode, _CountedForReal(mode), casting():
+def faked(symbols: ShapeEnv | None = None) -> Iterator[FakeTensorMode]:
+    """Inside, every tensor is fake, except small ones computed from plain numbers only. symbols: of sizes. Yields the
+    fake mode."""
+    with (
+        FakeTensorMode(allow_non_fake_inputs=True, shape_env=symbols, static_shapes=True) as mode,
+        _CountedForReal(mode),
+        casting(),
+    ):
         yield mode
 
 
@@ -82,8 +88,9 @@ class _CountedForReal(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
-        if any(isinstance(tensor, FakeTensor) for tensor in tensors) or not (tensors or func in COUNTED):
+        leaves = tree_leaves((args, kwargs))
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        if any(isinstance(one, FakeTensor | SymInt) for one in leaves) or not (tensors or func in COUNTED):
             return func(*args, **kwargs)
         with contextlib.suppress(DataDependentOutputException, DynamicOutputShapeException):  # it reads values
             copies, named = tree_map(lambda leaf: self.mode.from_tensor(leaf) if isinstance(leaf, Tensor) else leaf,

@@ -1,0 +1,70 @@
+"""Counting with symbols of sizes: functions of PyTorch and Python that would make numbers of them."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import sympy
+import torch
+from sympy.core.cache import clear_cache
+from torch import SymFloat, SymInt, Tensor
+from torch.fx.experimental.sym_node import SymNode
+from torch.utils._sympy.functions import FloorDiv
+
+from kernelwright.worker.generate.replacing import replaced
+from kernelwright.worker.generate.symbols import Symbols
+
+
+def _window(kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False) -> Any:
+    """The arguments of `max_pool1d` as numbers."""
+    given = [
+        one[0] if isinstance(one, list | tuple) and one else one for one in (kernel_size, stride, padding, dilation)
+    ]
+    return given[0], given[1] or given[0], *given[2:], ceil_mode
+
+
+@contextmanager
+def counting_with_symbols(symbols: Symbols) -> Iterator[None]:
+    """Inside, functions that count with sizes keep their symbols: a stride is not `max(1, side)`, a root stays a root,
+    a side after a window is a symbol, and the initial values of parameters, which no kernel reads, need no size."""
+
+    def larger(own: Any) -> Any:
+        return lambda node, other: node if other.maybe_as_int() == 1 else own(node, other)
+
+    def root(own: Any) -> Any:
+        return lambda x: torch.sym_sqrt(x) if isinstance(x, SymInt | SymFloat) else own(x)
+
+    def divided(own: Any) -> Any:
+        def quotient(kind: Any, dividend: Any, divisor: Any) -> Any:
+            found = own(kind, dividend, divisor)
+            number, rest = dividend.as_coeff_Add()
+            is_side = divisor == 1 and number < -1 and isinstance(rest, sympy.Symbol)  # after a window of stride 1
+            return (symbols.quotient(dividend, divisor) if found is None or is_side else None) or found
+
+        return quotient
+
+    def pooled(x: Tensor, *args: Any, **kwargs: Any) -> Any:
+        """The maximum over windows along one side, for which torch wants a number, as that along two."""
+        size, step, padding, dilation, up = _window(*args, **kwargs)
+        return torch.max_pool2d(x.unsqueeze(-2), (1, size), (1, step), (0, padding), (1, dilation), up).squeeze(-2)
+
+    numbers.Integral.register(SymInt)  # torch.nn asks whether a size is one
+    clear_cache()  # sympy keeps quotients of earlier symbols
+    with ExitStack() as stack:
+        stack.callback(clear_cache)
+        for holder, name, make in (
+            (FloorDiv, "eval", divided), (SymNode, "sym_max", larger), (math, "sqrt", root),
+            (torch, "max_pool1d", lambda own: pooled),
+            (torch.nn.init, "_calculate_fan_in_and_fan_out", lambda own: lambda tensor: (FAN, FAN)),
+            (torch.nn.init, "_calculate_correct_fan", lambda own: lambda tensor, mode: FAN),
+        ):  # fmt: skip
+            stack.enter_context(replaced(holder, name, make))
+        yield
+
+
+FAN = 16
+"""In place of the inputs and outputs of a layer, by which initial values are scaled."""

@@ -1,0 +1,319 @@
+"""The whole numbers of a problem file as symbols of one ShapeEnv: one capture states every size as an expression.
+
+A number that no tensor's shape tells keeps its value. What PyTorch and Inductor assume of the symbols on the way
+becomes conditions, and sizes that do not meet them are refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import sympy
+import torch
+from torch import SymFloat, SymInt, Tensor
+from torch._dynamo.source import ConstantSource
+from torch.fx import GraphModule
+from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
+from torch.utils._pytree import tree_map_only
+from torch.utils._sympy.numbers import int_oo
+from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
+
+from kernelwright.model import Case, Sizes
+from kernelwright.worker.generate.expressions import spelled
+from kernelwright.worker.generate.told import Told, named
+from kernelwright.worker.reference.load import LoadedProblem
+
+MARK = 1 + 2.0**-40
+"""The factor that marks a number computed from sizes, so that it is found again in Inductor's text."""
+
+LEAST = 2
+"""No number up to this one is a symbol: PyTorch broadcasts sides of length 1."""
+
+MOST_OFFSET = 2**31 - 1
+"""The host code refuses larger numbers of elements itself (`inductor.offsets`)."""
+
+
+_numbers = itertools.count()
+"""Names of symbols differ between captures of one process, because PyTorch keeps answers by name."""
+
+
+class Symbols:
+    """given: the numbers of the file that become symbols, by name. cases: the file's numbers in each case."""
+
+    def __init__(self, given: Mapping[str, int], cases: Sequence[Mapping[str, int]] = ()) -> None:
+        self.env = ShapeEnv(duck_shape=False, specialize_zero_one=True, allow_scalar_outputs=False)
+        self._cases = cases
+        self.values: dict[sympy.Symbol, int] = {}
+        self.names: dict[sympy.Symbol, str] = {}
+        self.integers: dict[sympy.Symbol, Any] = {}
+        self.numbers = {name: self.new(name, value) for name, value in given.items()}
+        self.floats: dict[float, sympy.Expr] = {}
+        self.parts: dict[tuple[sympy.Expr, int], sympy.Symbol] = {}
+        self.sides: dict[sympy.Symbol, sympy.Symbol] = {}
+        self.quotients: dict[sympy.Symbol, tuple[sympy.Expr, sympy.Expr, int]] = {}
+
+    def new(self, name: str, value: int) -> Any:
+        """A SymInt of a new symbol."""
+        source = ConstantSource(f"__size_{next(_numbers)}")
+        symbol = self.env.create_symbol(value, source, DimDynamic.DYNAMIC)
+        assert isinstance(symbol, sympy.Symbol)
+        self.values[symbol], self.names[symbol] = value, name
+        self.integers[symbol] = self.env.create_symintnode(symbol, hint=value, source=source)
+        return self.integers[symbol]
+
+    @property
+    def symints(self) -> list[SymInt]:
+        """The symbols that are arguments of the captured graph."""
+        return [self.integers[one] for one in self.values if self.of_symbol(one) == one]
+
+    def of(self, size: Any) -> sympy.Expr:
+        """The expression of a size, with what is known of the symbols."""
+        return self.env.replace(size.node.expr if isinstance(size, SymInt | SymFloat) else sympy.sympify(size))
+
+    def hint(self, expression: Any) -> Any:
+        """The value at the captured size."""
+        found = sympy.sympify(self.env.replace(sympy.sympify(expression)).xreplace(self.values))
+        return int(found) if found.is_integer else float(found)
+
+    def keep(self, symbols: Sequence[sympy.Symbol]) -> None:
+        """Give these symbols their values for good."""
+        for one in symbols:
+            self.env.evaluate_expr(sympy.Eq(one, self.values[one]))
+
+    def keep_untold(self, tensors: Mapping[str, Tensor]) -> None:
+        """Keep the values of the symbols that no shape tells."""
+        told = Told(self, tensors)
+        self.keep([one for one in self.values if one not in told.known and self.of_symbol(one) == one])
+
+    def settle(self, module: torch.nn.Module) -> None:
+        """Replace symbols that were given values by these among the attributes of a module: torch before 2.13 cannot
+        trace them."""
+        for part in module.modules():
+            for name, value in list(vars(part).items()):
+                if isinstance(value, SymInt | tuple | list):
+                    object.__setattr__(part, name, tree_map_only(SymInt, _plain_number, value))
+
+    def of_symbol(self, symbol: sympy.Symbol) -> sympy.Expr:
+        return self.env.replace(symbol)
+
+    def mark_floats(self, graph: GraphModule) -> None:
+        """Replace numbers that are computed from sizes, such as `d ** -0.5`, by marked constants. Otherwise a kernel
+        would compute them for every element."""
+        for node in list(graph.graph.nodes):
+            value = node.meta.get("val")
+            if isinstance(value, SymFloat) and any(not _is_size(user) for user in node.users):
+                expression = self.of(value)
+                number = float(self.hint(expression))
+                if expression.free_symbols:
+                    number *= MARK
+                    self.floats[number] = expression
+                for user in [one for one in node.users if not _is_size(one)]:
+                    user.replace_input_with(node, number)
+        graph.graph.eliminate_dead_code()
+
+    def quotient(self, dividend: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr | None:
+        """A symbol for a quotient of sizes, such as a side after a window, plus or minus a number; None for quotients
+        of others. PyTorch and Inductor write the same side in several forms. As one symbol, its products are recognised
+        as strides."""
+        free = dividend.free_symbols | divisor.free_symbols
+        if not free or not free <= self.values.keys():
+            return None
+        if divisor != 1 and dividend.is_polynomial() and divisor.is_polynomial():
+            whole, rest = sympy.div(dividend, divisor, *sorted(free, key=str))
+            if rest == 0 and all(number.is_Integer for number in sympy.Poly(whole, *free).coeffs()):
+                return whole
+        rest, more = self._reduced(dividend, divisor)
+        for symbol, (known, known_divisor, known_more) in self.quotients.items():
+            known_rest, whole = self._reduced(known, known_divisor)
+            if (known_rest, self.env.replace(known_divisor)) == (rest, self.env.replace(divisor)):
+                return symbol - known_more - whole + more
+        # A side after a window is a quotient and 1 more; `n + d - 1` over d is rounded up.
+        is_below = bool(dividend.as_coeff_Add()[0] < 0)
+        added = int(is_below and bool(divisor.is_Integer or dividend.coeff(divisor) == 0))
+        value = self.hint(dividend) // self.hint(divisor) + added
+        if value < LEAST:
+            return None
+        symbol = self.new("", value).node.expr
+        if (
+            divisor == 1
+        ):  # the whole size is an expression of the side, so that both are products of symbols plus a number
+            number, rest = dividend.as_coeff_Add()
+            self.sides[symbol] = rest
+            self.env._set_replacement(rest, symbol - added - number, "a side after a window")
+        else:
+            self.quotients[symbol] = dividend, divisor, added
+        return symbol - added
+
+    def _reduced(self, dividend: sympy.Expr, divisor: sympy.Expr) -> tuple[sympy.Expr, int]:
+        """The dividend without multiples of the divisor, and their number."""
+        number, rest = sympy.expand(self.env.replace(dividend)).as_coeff_Add()
+        divisor = self.env.replace(divisor)
+        whole, remainder = divmod(int(number), int(divisor)) if divisor.is_Integer else (0, int(number))
+        return rest + remainder, whole
+
+    def splits_in(self, length: Any, count: int) -> sympy.Symbol:
+        """A symbol for the number of parts of a reduction over `length` elements."""
+        key = (sympy.sympify(length), count)
+        if key not in self.parts:
+            self.parts[key] = self.new(f"splits_{len(self.parts) + 1}", count).node.expr
+        return self.parts[key]
+
+    def told(self, text: str, tensors: Mapping[str, Tensor], taken: frozenset[str]) -> Sizes:
+        """How the host code reads the symbols from shapes, and what it refuses. text: Inductor's. taken: names of the
+        host code. Raises RuntimeError where the text has lost a number that is computed from sizes."""
+        quotients = [one for one in self.quotients if self.of_symbol(one) == one]
+        self.keep([one for one in quotients if not any(self.of(part).free_symbols for part in self.quotients[one][:2])])
+        told = Told(self, tensors)
+        free = {one for one in self.values if self.of_symbol(one) == one}
+        if untold := sorted((free - told.known), key=str):
+            raise RuntimeError(f"no shape tells {', '.join(self.names[one] for one in untold)}")
+        names = named(self, told, taken)
+        say = lambda one: spelled(self.env.replace(one), names)  # noqa: E731
+        conditions = [say(_plain(one)) for one in self.conditions()]
+        return Sizes(
+            names={str(one): say(one) for one in names},
+            values={name: self.values[one] for one, name in names.items()},
+            shapes=tuple(tuple(say(self.of(side)) for side in one.shape) for one in tensors.values()),
+            reads=tuple(
+                (names[one], spelled(found, names), tuple(map(say, checks))) for one, found, checks in told.solved
+            ),
+            conditions=tuple(one for one in conditions if one != "True"),
+            least={names[one]: self.least(one) for one in sorted(free, key=str) if one not in self.parts.values()},
+            floats={text: say(found) for text, found in self._floats_in(text)},
+        )
+
+    def _floats_in(self, text: str) -> Iterator[tuple[str, sympy.Expr]]:
+        written = {one.value for source in _sources(text) for one in ast.walk(ast.parse(source))
+                   if isinstance(one, ast.Constant) and type(one.value) is float}  # fmt: skip
+        lost = dict(self.floats)
+        for number in written:
+            for marked, expression in self.floats.items():
+                for found, meant in ((marked, expression), (1 / marked, 1 / expression)):
+                    if math.isclose(number, found, rel_tol=2.0**-50) or math.isclose(-number, found, rel_tol=2.0**-50):
+                        lost.pop(marked, None)
+                        yield repr(number), meant if number * found > 0 else -meant
+        if lost:
+            raise RuntimeError(f"the kernels lost the number {spelled(next(iter(lost.values())), self.names)}")
+
+    def conditions(self) -> list[sympy.Basic]:
+        """What was assumed of the symbols, without what follows from their least values; of several limits of one
+        expression the strongest."""
+        found: dict[Any, Any] = {}
+        for guard in self.env.guards:
+            one = self.env.replace(guard.expr)
+            if one in (sympy.true, True) or self._follows(one) or not one.free_symbols:
+                continue
+            form = _limit(one)
+            if form is None:
+                found.setdefault(one, one)
+                continue
+            left, limit = form
+            if limit >= MOST_OFFSET:
+                continue
+            if ("most", left) not in found or limit < found["most", left][1]:
+                found["most", left] = one, limit
+        return [one[0] if isinstance(one, tuple) else one for one in found.values()]
+
+    def _follows(self, condition: Any) -> bool:
+        match condition:
+            case sympy.Ge() | sympy.Gt() | sympy.Le() | sympy.Lt():
+                above = condition.gts - condition.lts
+                return bool(self._least(above) >= (1 if condition.rel_op in ("<", ">") else 0))
+            case sympy.Ne():
+                apart = condition.lhs - condition.rhs
+                return bool(self._least(apart) >= 1 or self._least(-apart) >= 1)
+            case sympy.And():
+                return all(map(self._follows, condition.args))
+            case sympy.Or():
+                return any(map(self._follows, condition.args))
+            case _:
+                return False
+
+    def _least(self, expression: sympy.Expr) -> Any:
+        """A lower limit of an expression, -oo where none is known."""
+        expression = self.env.replace(expression)
+        beyond = {one: sympy.Dummy(integer=True, nonnegative=True) + self.least(one) for one in expression.free_symbols}
+        if expression.is_polynomial(*expression.free_symbols) and expression.free_symbols:
+            terms = sympy.expand(expression.xreplace(beyond)).as_coefficients_dict()
+            if all(number >= 0 for number in terms.values()):
+                return terms.get(sympy.S.One, sympy.S.Zero)
+        ranges = {one: ValueRanges(self.least(one), int_oo) for one in expression.free_symbols}
+        try:
+            return bound_sympy(expression, ranges).lower
+        except Exception:  # noqa: BLE001 - an expression that torch cannot bound
+            return -sympy.oo
+
+    def least(self, symbol: sympy.Symbol) -> int:
+        """The smallest value that is served: 1 for a size that is 1 in a case, where the kernels are judged with it."""
+        values = [self._in_case(symbol, case) for case in self._cases]
+        return 1 if 1 in values else LEAST
+
+    def _in_case(self, symbol: sympy.Symbol, case: Mapping[str, int]) -> int | None:
+        if symbol not in self.quotients:
+            return case.get(self.names[symbol])
+        dividend, divisor, added = self.quotients[symbol]
+        known = {one: self._in_case(one, case) for one in dividend.free_symbols | divisor.free_symbols}
+        if None in known.values():
+            return None
+        return int(dividend.xreplace(known)) // int(divisor.xreplace(known)) + added
+
+
+OF_CONSTRUCTOR = "get_init_inputs"
+"""The function whose numbers are given to the Model. Where its constructor does not take symbols, they stay numbers."""
+
+
+def numbers_to_try(problem: LoadedProblem, case: Case) -> list[dict[str, int]]:
+    """The numbers that become symbols, by name, in the order of attempts: all, then those that the Model is not given.
+    Small ones become symbols where they differ between cases."""
+    values, cases = problem.numbers(case), [problem.numbers(one) for one in problem.cases]
+    differ = {name for name in values if len({one.get(name) for one in cases}) > 1}
+    every = {name: value for name, value in values.items() if value > LEAST or (name in differ and value > 1)}
+    function = next((one for one in problem.tree.body if getattr(one, "name", "") == OF_CONSTRUCTOR), problem.tree)
+    given = {one.id if isinstance(one, ast.Name) else one.arg for one in ast.walk(function)
+             if isinstance(one, ast.Name | ast.arg)} | {OF_CONSTRUCTOR}  # fmt: skip
+    without = {name: value for name, value in every.items() if name.partition("[")[0] not in given}
+    return [one for n, one in enumerate((every, without)) if one and one not in (every, without)[:n]]
+
+
+def _plain_number(size: SymInt) -> SymInt | int:
+    number = size.node.maybe_as_int()
+    return size if number is None else number
+
+
+def _is_size(node: Any) -> bool:
+    return isinstance(node.meta.get("val"), SymInt | SymFloat | torch.SymBool)
+
+
+def _sources(text: str) -> Iterator[str]:
+    """The sources of the kernels in a generated text."""
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="triton"), args=[_, ast.Constant(value=str(source)), *_]):
+                yield source
+            case _:
+                pass
+
+
+def _plain(condition: Any) -> Any:
+    """`4 + x >= 11` as `x >= 7`."""
+    if not isinstance(condition, sympy.Ge | sympy.Gt | sympy.Le | sympy.Lt):
+        return condition
+    number, rest = sympy.expand(condition.gts - condition.lts).as_coeff_Add()
+    strict = int(condition.rel_op in ("<", ">"))
+    if number > 0:
+        return sympy.Le(-rest, number - strict, evaluate=False)
+    return sympy.Ge(rest, strict - number, evaluate=False)
+
+
+def _limit(condition: Any) -> tuple[Any, Any] | None:
+    """An upper limit as the expression without its constant, and the number that it may not exceed."""
+    if not isinstance(condition, sympy.Ge | sympy.Gt | sympy.Le | sympy.Lt):
+        return None
+    number, rest = sympy.expand(condition.lts - condition.gts).as_coeff_Add()
+    if not number.is_integer or not rest.free_symbols:
+        return None
+    return rest, -number - (condition.rel_op in ("<", ">"))

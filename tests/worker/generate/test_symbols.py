@@ -1,0 +1,98 @@
+"""Symbols in place of a file's whole numbers: which shape tells them, and what is assumed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import sympy
+import torch
+from torch.utils._sympy.functions import FloorDiv, Mod
+
+from kernelwright.worker.generate.counting import counting_with_symbols
+from kernelwright.worker.generate.expressions import spelled
+from kernelwright.worker.generate.symbols import Symbols
+from kernelwright.worker.reference.unmade import faked
+
+Both = tuple[sympy.Symbol, sympy.Symbol]
+
+
+@pytest.fixture
+def symbols() -> Iterator[Symbols]:
+    made = Symbols({"height": 64, "width": 32})
+    with counting_with_symbols(made):
+        yield made
+
+
+@pytest.fixture
+def both(symbols: Symbols) -> Both:
+    height, width = (symbols.of(one) for one in symbols.numbers.values())
+    return height, width
+
+
+def said(symbols: Symbols) -> list[str]:
+    names = dict(symbols.names)
+    return sorted(spelled(one, names) for one in symbols.conditions())
+
+
+def test_what_follows_from_the_least_values_is_no_condition(symbols: Symbols, both: Both) -> None:
+    height, width = both
+    for one in (height * width >= 2, height * width - width >= 2, sympy.Ne(height * width, 1), height + 1 > 2):
+        symbols.env.evaluate_expr(one)
+    assert said(symbols) == []
+
+
+def test_a_quotient_or_a_remainder_may_be_0(symbols: Symbols, both: Both) -> None:
+    height, width = both
+    symbols.env.evaluate_expr(sympy.Ne(Mod(height, 5), 0))
+    assert len(said(symbols)) == 1
+    symbols.env.evaluate_expr(sympy.Ge(Mod(height, 5) * width, 2))
+    assert len(said(symbols)) == 2
+
+
+def test_of_several_limits_the_strongest_counts(symbols: Symbols, both: Both) -> None:
+    height, width = both
+    symbols.env.evaluate_expr(height <= 880801)
+    symbols.env.evaluate_expr(height <= 65535)
+    assert said(symbols) == ["height <= 65535"]
+    symbols.env.evaluate_expr(sympy.expand(height * (width + 1)) <= 2**31 - 1)
+    assert said(symbols) == ["height <= 65535"], "the host code compares with 2**31 itself"
+
+
+def test_a_side_after_a_window_is_one_symbol_in_every_form(symbols: Symbols, both: Both) -> None:
+    height, width = both
+    side = FloorDiv(height - 5, 2) + 1
+    assert isinstance(side, sympy.Symbol)
+    assert FloorDiv(height - 3, 2) == side
+    assert FloorDiv(height + 1, 2) == side + 2
+    assert FloorDiv(width - 5, 2) + 1 != side
+    assert symbols.hint(side) == 30
+    assert FloorDiv(sympy.expand(side * width), side) == width
+
+
+def test_a_side_after_a_window_of_stride_1_takes_the_place_of_the_whole_side(symbols: Symbols, both: Both) -> None:
+    height, _ = both
+    side = FloorDiv(height - 3, 1) + 1
+    assert isinstance(side, sympy.Symbol)
+    assert symbols.of(symbols.numbers["height"]) == side + 2
+    assert symbols.hint(height) == 64
+
+
+def test_sizes_are_told_by_shapes(symbols: Symbols, both: Both) -> None:
+    height, width = symbols.numbers.values()
+    with faked(symbols.env):
+        tensors = {"x": torch.empty(height), "y": torch.empty(height // width, 3)}
+    sizes = symbols.told("", tensors, frozenset({"x", "y"}))
+    assert sizes.shapes == (("height",), ("height_1", "3"))
+    assert ("width", "height // height_1", ("height % height_1 == 0",)) in sizes.reads, (
+        "only an exact quotient tells it"
+    )
+
+
+def test_a_number_that_no_shape_tells_keeps_its_value(symbols: Symbols) -> None:
+    height, width = symbols.numbers.values()
+    with faked(symbols.env):
+        tensors = {"x": torch.empty(height)}
+    symbols.keep_untold(tensors)
+    assert symbols.of(width) == 32
+    assert symbols.of(height).free_symbols
