@@ -73,6 +73,20 @@ def test_what_is_large_tiny_or_negative_is_as_its_name_says() -> None:
     assert bool(half.isfinite().all())
 
 
+def test_every_second_line_of_one_input_begins_with_minus_infinity() -> None:
+    x = 3 + normal(4, 8, 6)
+    for distribution, dim, hidden in ((values.MASKED, 2, 4), (values.MASKED_ACROSS, 1, 6)):
+        made = (redrawn(x, distribution), normal(4, 8, 6, seed=1))
+        is_masked = made[0].isneginf()
+        assert {int(one) for one in is_masked.sum(dim).flatten()} == {0, hidden}
+        assert bool(is_masked.select(dim, 0).any())
+        assert not bool(is_masked.select(dim, hidden).any())
+        assert torch.equal(made[0][~is_masked], x[~is_masked])
+        pair = (normal(40, 50), normal(40, 50, seed=1))
+        values.redraw(pair, distribution, 3)
+        assert torch.equal(pair[1], normal(40, 50, seed=1))
+
+
 def test_rows_and_slices_become_zeros_equal_values_and_tiny_ones() -> None:
     x = 3 + normal(24, 5, 6)
     for distribution, dims in ((values.ROWS, (2,)), (values.SLICES, (1, 2))):

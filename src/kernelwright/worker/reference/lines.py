@@ -47,6 +47,21 @@ def redraw(tensor: Tensor, generator: torch.Generator, last: bool) -> None:
     tensor.copy_(made.reshape(tensor.shape))
 
 
+def mask(tensor: Tensor, generator: torch.Generator, last: bool) -> None:
+    """Put minus infinity into the first three quarters of every second line, in place: whole blocks of a long line have
+    nothing else. Zeros and lines of fewer than four elements stay. last: lines lie along the last dimension; otherwise
+    along the one before it."""
+    if tensor.dim() < (1 if last else 2):
+        return
+    lines = tensor if last else tensor.mT
+    size = lines.shape[-1]
+    if size >= 4:
+        count = lines.numel() // size
+        order = torch.randperm(count, generator=generator, device=tensor.device).view(*lines.shape[:-1], 1)
+        hidden = (order % 2 == 0) & (torch.arange(size, device=tensor.device) < size * 3 // 4)
+        lines.copy_(torch.where(hidden & (lines != 0), -torch.inf, lines))
+
+
 def _coarse(values: Tensor) -> Tensor:
     """`values` rounded to EQUAL_BITS mantissa bits, with 0.5 in place of zero, and the next value toward zero in place
     of a whole number. The judge takes a mean that is a whole number for exact; a GPU's division may be off there."""

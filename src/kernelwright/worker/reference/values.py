@@ -32,6 +32,7 @@ LARGE, GREAT, HUGE = "of about a million", "of one sign and about 1e16", "of one
 PLAIN = {name: f"{name}, small whole numbers times a power of two" for name in (LARGE, GREAT, HUGE)}
 ROWS, SLICES = "with rows of zeros, of equal and of tiny values", "with slices of zeros, of equal and of tiny values"
 TIED = "of few different values"
+MASKED, MASKED_ACROSS = "with rows that begin with minus infinity", "with columns that begin with minus infinity"
 NEGATED_WEIGHTS = "as given, parameters negated, small biases scaled to 1, and positive buffers near zero"
 SCALED_WEIGHTS = "as given, parameters scaled by 16 and buffers too"
 SPREAD_WEIGHTS = "as given, parameters and buffers spread over many magnitudes"
@@ -42,7 +43,7 @@ WEIGHTS = (NEGATED_WEIGHTS, SCALED_WEIGHTS, SPREAD_WEIGHTS)
 
 DISTRIBUTIONS = (
     AS_GIVEN, CENTRED, RAMP, SCALED_UP, OUTLIER, SCALED_DOWN, HEAVY, OFFSET, SPECIAL,
-    NEGATIVE, SPREAD, LARGE, HUGE, ROWS, SLICES, TIED, *WEIGHTS,
+    NEGATIVE, SPREAD, LARGE, HUGE, ROWS, SLICES, TIED, MASKED, MASKED_ACROSS, *WEIGHTS,
 )  # fmt: skip
 """The distribution of draw d is entry d % PERIOD, where PERIOD is the count. The count is odd, so that draws d and
 d + PERIOD of one distribution get different poison."""
@@ -54,7 +55,7 @@ outputs much."""
 ONE_SIGNED = frozenset((GREAT, HUGE, PLAIN[GREAT], PLAIN[HUGE]))
 """Distributions in which all values of an input have one sign."""
 
-STRICT = frozenset((NEGATIVE, SPREAD, ROWS, SLICES, TIED, *MAGNITUDES, *WEIGHTS, UNEVEN_WEIGHTS))
+STRICT = frozenset((NEGATIVE, SPREAD, ROWS, SLICES, TIED, MASKED, MASKED_ACROSS, *MAGNITUDES, *WEIGHTS, UNEVEN_WEIGHTS))
 """Distributions that are used only if the framework's own outputs are finite and precise."""
 
 CHEAP = frozenset((CENTRED, RAMP, SCALED_UP, OUTLIER, SCALED_DOWN, HEAVY, OFFSET, *WEIGHTS))
@@ -139,6 +140,10 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, positive:
             floats.append(value)
             if distribution in (SPECIAL, FINITE_SPECIAL):
                 _place(value, _finite_specials(value.dtype), generator)
+            elif distribution in (MASKED, MASKED_ACROSS):
+                is_ordered = any(value is one for one in ordered)
+                if len(floats) == 1 and not is_ordered and not _symmetric(value):  # one, so that outputs stay finite
+                    lines.mask(value, generator, last=distribution == MASKED)
             elif distribution in (ROWS, SLICES):
                 if not _symmetric(value):
                     lines.redraw(value, generator, last=distribution == ROWS)

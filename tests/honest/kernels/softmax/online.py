@@ -1,10 +1,11 @@
-"""Online softmax: one pass for maximum and sum, a second for the quotients."""
+"""Online softmax: one pass for maximum and sum, a second for the quotients. A block may hold minus infinity alone."""
 
 import torch
 import triton
 import triton.language as tl
 
 LOG2_E = tl.constexpr(1.4426950408889634)
+LOWEST = tl.constexpr(-3.4028234663852886e38)
 
 
 @triton.jit
@@ -12,7 +13,7 @@ def softmax_online(x_ptr, out_ptr, columns, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     x_ptr += row * columns
     out_ptr += row * columns
-    top = tl.full([1], -float("inf"), tl.float32)
+    top = tl.full([1], LOWEST, tl.float32)
     total = tl.zeros([1], tl.float32)
     for start in range(0, columns, BLOCK):
         column = start + tl.arange(0, BLOCK)
