@@ -115,6 +115,18 @@ def test_no_line_of_equal_values_holds_a_small_whole_number() -> None:
         assert bool(((made / x)[changed] < 1).all()), "toward zero: inputs may end at 1"
 
 
+def test_the_only_negative_number_of_an_index_keeps_its_places() -> None:
+    """A label that is ignored, an unused entry of a table: the places may be those that a length tells."""
+    table = torch.arange(60).flip(0).view(6, 10)
+    table[:, 7:] = -1
+    made = redrawn(table, values.FEW)
+    assert torch.equal(made == -1, table == -1)
+    assert not torch.equal(made, table)
+    assert torch.equal(made.flatten().sort().values, table.flatten().sort().values)
+    signed = redrawn(torch.tensor([5, -1, -2, 3, 0, -7, 4, -1]), values.FEW)
+    assert sorted(signed.tolist()) == [-7, -2, -1, -1, 0, 3, 4, 5]
+
+
 @pytest.mark.parametrize("shape", [(), (1,), (7,), (1, 7), (3, 1), (2, 3, 5)])
 @pytest.mark.parametrize("distribution", [values.ROWS, values.SLICES])
 def test_tensors_of_few_rows_may_be_drawn_by_rows(shape: tuple[int, ...], distribution: str) -> None:

@@ -2,7 +2,7 @@
 
 `lines` changes rows, `weights` changes parameters. The judge chooses the seeds. A redraw keeps the structure that a
 kernel may rely on: zeros stay zero, symmetric matrices stay symmetric, whole numbers of any dtype are only permuted,
-and masks keep their rows.
+the only negative one stays where it is, and masks keep their rows.
 """
 
 from __future__ import annotations
@@ -152,8 +152,9 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, positive:
                 _changed(value, distribution, salt, sign=1 if positive or len(floats) % 2 == 0 else -1)
         elif _may_permute(value):
             units = value if lines.is_mask(value) else value.view(-1)
-            order = torch.randperm(len(units), generator=generator, device=value.device)
-            units.copy_(units[order])
+            moved = _not_sentinels(units)
+            order = torch.randperm(len(moved), generator=generator, device=value.device)
+            units[moved] = units[moved[order]]
     for value in ordered:
         value.view(-1).copy_(value.view(-1).sort().values)
     floats = [value for value in floats if not any(value is one for one in ordered)]  # NaN has no place in an order
@@ -252,6 +253,14 @@ def _may_permute(tensor: Tensor) -> bool:
         return False  # may be distances between positions
     flat = tensor.view(-1)
     return not bool((flat[1:] >= flat[:-1]).all())
+
+
+def _not_sentinels(units: Tensor) -> Tensor:
+    """Places whose values may change places: all, without those of the only negative value. That marks labels to ignore
+    and entries of a table that are not used, which another input may tell (`lengths`)."""
+    negative = units[units < 0] if units.dim() == 1 else units[:0]
+    is_sentinel = bool(len(negative)) and bool((negative == negative[0]).all())
+    return (units >= 0).nonzero().flatten() if is_sentinel else torch.arange(len(units), device=units.device)
 
 
 def _ascends(tensor: Tensor) -> bool:
