@@ -338,7 +338,7 @@ def test_one_lane_that_does_not_start_is_done_without() -> None:
 
 
 def test_a_problem_that_cannot_be_loaded_is_no_fault_of_a_lane() -> None:
-    lanes = Lanes(2)
+    lanes = Lanes(2, together=True)
     with lanes.fleet() as fleet:
         with pytest.raises(ProblemError, match="is none"):
             fleet.load("bad.py")

@@ -27,6 +27,7 @@ HONEST = sorted(
     for path in ROOT.glob(pattern)
     if "triton.jit" in path.read_text(encoding="utf-8")
     and not (path.parent.name == "kernelbench_kernels" and path.name != "prelude.py")
+    and not path.name.startswith("wrong_")
     and path.name not in ("trust.py", "pace.py", "copies.py", *JUDGED_IN_A_NORMAL_FORM)
 )  # fmt: skip
 """Kernels as people and models wrote them. trust.py holds attacks, the others make their kernels' text.
