@@ -115,16 +115,17 @@ def test_no_line_of_equal_values_holds_a_small_whole_number() -> None:
         assert bool(((made / x)[changed] < 1).all()), "toward zero: inputs may end at 1"
 
 
-def test_the_only_negative_number_of_an_index_keeps_its_places() -> None:
-    """A label that is ignored, an unused entry of a table: the places may be those that a length tells."""
-    table = torch.arange(60).flip(0).view(6, 10)
+def test_whole_numbers_stay_where_one_negative_value_marks_what_is_not_used() -> None:
+    """A table of pages and the lengths that say how much of it is used."""
+    table, lengths = torch.arange(60).flip(0).view(6, 10), torch.tensor([30, 7, 7, 9, 5, 20])
     table[:, 7:] = -1
-    made = redrawn(table, values.FEW)
-    assert torch.equal(made == -1, table == -1)
-    assert not torch.equal(made, table)
-    assert torch.equal(made.flatten().sort().values, table.flatten().sort().values)
+    inputs = (table.clone(), lengths.clone())
+    values.redraw(inputs, values.FEW, 7)
+    assert torch.equal(inputs[0], table)
+    assert torch.equal(inputs[1], lengths)
     signed = redrawn(torch.tensor([5, -1, -2, 3, 0, -7, 4, -1]), values.FEW)
     assert sorted(signed.tolist()) == [-7, -2, -1, -1, 0, 3, 4, 5]
+    assert signed.tolist() != [5, -1, -2, 3, 0, -7, 4, -1]
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (7,), (1, 7), (3, 1), (2, 3, 5)])

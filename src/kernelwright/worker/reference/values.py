@@ -2,7 +2,7 @@
 
 `lines` changes rows, `weights` changes parameters. The judge chooses the seeds. A redraw keeps the structure that a
 kernel may rely on: zeros stay zero, symmetric matrices stay symmetric, whole numbers of any dtype are only permuted,
-the only negative one stays where it is, and masks keep their rows.
+not where one of them is a sentinel, and masks keep their rows.
 """
 
 from __future__ import annotations
@@ -131,6 +131,7 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, positive:
     if distribution in (AS_GIVEN, *WEIGHTS, UNEVEN_WEIGHTS):
         return
     floats: list[Tensor] = []
+    is_told = any(isinstance(value, Tensor) and _has_sentinel(value) for value in inputs)
     ordered = [value for value in inputs if isinstance(value, Tensor) and _may_change(value) and _ascends(value)]
     for position, value in enumerate(inputs):
         if not isinstance(value, Tensor):
@@ -150,11 +151,10 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, positive:
             else:
                 salt = random.Random(f"{seed} {position} {distribution}").getrandbits(31)
                 _changed(value, distribution, salt, sign=1 if positive or len(floats) % 2 == 0 else -1)
-        elif _may_permute(value):
+        elif _may_permute(value) and not is_told:
             units = value if lines.is_mask(value) else value.view(-1)
-            moved = _not_sentinels(units)
-            order = torch.randperm(len(moved), generator=generator, device=value.device)
-            units[moved] = units[moved[order]]
+            order = torch.randperm(len(units), generator=generator, device=value.device)
+            units.copy_(units[order])
     for value in ordered:
         value.view(-1).copy_(value.view(-1).sort().values)
     floats = [value for value in floats if not any(value is one for one in ordered)]  # NaN has no place in an order
@@ -255,12 +255,13 @@ def _may_permute(tensor: Tensor) -> bool:
     return not bool((flat[1:] >= flat[:-1]).all())
 
 
-def _not_sentinels(units: Tensor) -> Tensor:
-    """Places whose values may change places: all, without those of the only negative value. That marks labels to ignore
-    and entries of a table that are not used, which another input may tell (`lengths`)."""
-    negative = units[units < 0] if units.dim() == 1 else units[:0]
-    is_sentinel = bool(len(negative)) and bool((negative == negative[0]).all())
-    return (units >= 0).nonzero().flatten() if is_sentinel else torch.arange(len(units), device=units.device)
+def _has_sentinel(tensor: Tensor) -> bool:
+    """Whether integers have one negative value only. It marks labels to ignore and unused entries of a table, and other
+    inputs, such as lengths, may say where these are: then no whole numbers change places."""
+    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
+        return False
+    negative = tensor[tensor < 0]
+    return bool(len(negative)) and bool((negative == negative[0]).all())
 
 
 def _ascends(tensor: Tensor) -> bool:
