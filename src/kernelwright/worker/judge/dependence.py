@@ -14,13 +14,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from kernelwright.worker.judge import tolerance
 from kernelwright.worker.judge.draws import PERIOD, Draws
 from kernelwright.worker.judge.rounding import roughly
-from kernelwright.worker.reference.instance import Instance, accepted, cast, given, outputs, ran, with_copies
+from kernelwright.worker.reference.instance import Instance, Watching, accepted, cast, given, outputs, ran, with_copies
 
 DEAD_FACTORS = (1000.0, -1.0)
 """Factors for a parameter, to test whether it changes the outputs; zeros and other values are tried too."""
@@ -53,24 +52,13 @@ def is_dead(draws: Draws, case: str, position: int) -> bool:
     return True
 
 
-class _Reads(TorchDispatchMode):
-    """Collects the tensors that operators take."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.taken: list[Tensor] = []
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.taken += (leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor))
-        return func(*args, **(kwargs or {}))
-
-
 def is_read(draws: Draws, case: str, position: int) -> bool:
     """Whether forward gives an input to an operator. Library blocks take arguments that only other classes use."""
     instance = with_copies(draws.answer(case, 0).instance)
-    with _Reads() as reads:
+    tensor, taken = given(instance)[position][1], list[Any]()
+    with Watching(lambda func, args, named, made: taken.extend(tree_leaves((args, named)))):
         ran(instance)
-    return any(one is given(instance)[position][1] for one in reads.taken)
+    return any(one is tensor for one in taken)
 
 
 def _is_same(wide: Instance, position: int, other: Tensor, before: tuple[Tensor, ...]) -> bool:

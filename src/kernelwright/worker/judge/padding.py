@@ -9,34 +9,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch.utils._python_dispatch import TorchDispatchMode
-
-from kernelwright.worker.reference.instance import Instance, outputs
+from kernelwright.worker.reference.instance import Instance, Watching, outputs
 
 FACTORS = {"convolution": ("weight",), "convolution_backward": ("weight", "grad_output")}
 """By operator, the arguments whose elements may be multiplied by such a zero."""
 
 
-class _Watch(TorchDispatchMode):
-    """has_met: whether one of these factors had NaN or infinity."""
+def meets_zeros(instance: Instance, operators: frozenset[str]) -> bool:
+    """Whether a convolution of forward has padding, gaps or borders whose zeros may meet NaN or infinity, on the inputs
+    of `instance`. operators: names of those in forward."""
+    met: list[bool] = []
 
-    has_met = False
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def see(func: Any, args: Any, named: Any, made: Any) -> None:
         name = func._schema.name.partition("::")[2]
         if factors := FACTORS.get(name):
             given = dict(zip((one.name for one in func._schema.arguments), args, strict=False))
             if name != "convolution" or given["transposed"] or any(given["padding"]):
-                self.has_met |= any(not bool(given[one].isfinite().all()) for one in factors)
-        return func(*args, **(kwargs or {}))
+                met.extend(not bool(given[one].isfinite().all()) for one in factors)
 
-
-def meets_zeros(instance: Instance, operators: frozenset[str]) -> bool:
-    """Whether a convolution of forward has padding, gaps or borders whose zeros may meet NaN or infinity, on the inputs
-    of `instance`. operators: names of those in forward."""
-    if operators.isdisjoint(FACTORS):
-        return False
-    watch = _Watch()
-    with watch:
-        outputs(instance)
-    return watch.has_met
+    if not operators.isdisjoint(FACTORS):
+        with Watching(see):
+            outputs(instance)
+    return any(met)

@@ -21,7 +21,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-from kernelwright.worker.reference.instance import Instance, cast, is_float8, outputs
+from kernelwright.worker.reference.instance import Instance, Watching, cast, is_float8, outputs
 from kernelwright.worker.reference.pieces import pieces
 
 READINGS = 4
@@ -102,47 +102,31 @@ def computed_in(instance: Instance) -> torch.dtype:
     """The finest dtype of forward's intermediate results, float32 at the most: a forward that casts to float32
     somewhere has to be followed there, and one that stays in half precision may be rounded in fewer places than PyTorch
     does."""
-    with _Made() as made:
+    dtypes: set[torch.dtype] = set()
+
+    def see(func: Any, args: Any, named: Any, made: Any) -> None:
+        dtypes.update(one.dtype for one in tree_leaves(made) if isinstance(one, Tensor) and one.is_floating_point())
+
+    with Watching(see):
         outputs(instance)
-    halves = [one for one in made.dtypes if torch.finfo(one).eps > torch.finfo(torch.float32).eps]
-    return min(halves, key=lambda one: torch.finfo(one).eps) if len(halves) == len(made.dtypes) > 0 else torch.float32
-
-
-class _Made(TorchDispatchMode):
-    """Collects the floating dtypes that operators return."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.dtypes = set[torch.dtype]()
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = func(*args, **(kwargs or {}))
-        self.dtypes |= {one.dtype for one in tree_leaves(made) if isinstance(one, Tensor) and one.is_floating_point()}
-        return made
-
-
-class _Factors(TorchDispatchMode):
-    """Finds the binary logarithm of the largest product of some factors of one `prod` or `cumprod`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.largest = 0.0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func.overloadpacket.__name__ in ("prod", "cumprod") and args[0].is_floating_point() and args[0].numel():
-            above_one = args[0].abs().float().nan_to_num_(nan=0.0, posinf=math.inf).clamp_(min=1.0).log2_()
-            dims = [one for one in args[1:2] if isinstance(one, int)]
-            self.largest = max(self.largest, float(above_one.sum(*dims).amax()))
-        return func(*args, **(kwargs or {}))
+    halves = [one for one in dtypes if torch.finfo(one).eps > torch.finfo(torch.float32).eps]
+    return min(halves, key=lambda one: torch.finfo(one).eps) if len(halves) == len(dtypes) > 0 else torch.float32
 
 
 def products_may_overflow(instance: Instance) -> bool:
     """Whether a `prod` or a `cumprod` has factors whose product float32 does not hold. A kernel that multiplies these
     first, and a zero or small numbers later, computes NaN or infinity where forward does not."""
-    found = _Factors()
-    with found:
+    largest = [0.0]  # binary logarithms of the largest products of some factors
+
+    def see(func: Any, args: Any, named: Any, made: Any) -> None:
+        if func.overloadpacket.__name__ in ("prod", "cumprod") and args[0].is_floating_point() and args[0].numel():
+            above_one = args[0].abs().float().nan_to_num_(nan=0.0, posinf=math.inf).clamp_(min=1.0).log2_()
+            dims = [one for one in args[1:2] if isinstance(one, int)]
+            largest.append(float(above_one.sum(*dims).amax()))
+
+    with Watching(see):
         outputs(instance)
-    return found.largest > math.log2(torch.finfo(torch.float32).max)
+    return max(largest) > math.log2(torch.finfo(torch.float32).max)
 
 
 def with_narrow_numbers(instance: Instance) -> Instance | None:

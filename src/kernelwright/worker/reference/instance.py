@@ -255,23 +255,25 @@ def share_memory(one: Tensor, other: Tensor) -> bool:
     return bool(one.untyped_storage()._cdata == other.untyped_storage()._cdata)
 
 
-class _Operators(TorchDispatchMode):
-    """Collects the names of the operators that run."""
+class Watching(TorchDispatchMode):
+    """see: called with each operator that runs, its arguments, those by name, and its result."""
 
-    def __init__(self) -> None:
+    def __init__(self, see: Callable[[Any, tuple[Any, ...], dict[str, Any], Any], object]) -> None:
         super().__init__()
-        self.names: set[str] = set()
+        self._see = see
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.names.add(func.__name__.partition(".")[0])
-        return func(*args, **(kwargs or {}))
+        made = func(*args, **(kwargs or {}))
+        self._see(func, args, kwargs or {}, made)
+        return made
 
 
 def operators(instance: Instance) -> frozenset[str]:
     """The names of the operators in forward, such as "native_layer_norm"."""
-    with _Operators() as seen:
+    names: set[str] = set()
+    with Watching(lambda func, *_: names.add(func.__name__.partition(".")[0])):
         outputs(instance)
-    return frozenset(seen.names)
+    return frozenset(names)
 
 
 def compulsory_bytes(specs: Specs) -> int:
