@@ -48,11 +48,8 @@ def choosing_by_hints(symbols: Symbols) -> Iterator[None]:
         def answer(*args: Any, **kwargs: Any) -> Any:
             bound = inspect.signature(own).bind(*args, **kwargs)
             given = bound.arguments
-            given["ranges"], given["reduction_ranges"] = (
-                map(number, given["ranges"]),
-                map(number, given["reduction_ranges"]),
-            )
-            given["ranges"], given["reduction_ranges"] = [*given["ranges"]], [*given["reduction_ranges"]]
+            for name in ("ranges", "reduction_ranges"):
+                given[name] = [*map(number, given[name])]
             given["reduction_numel"] = number(given["reduction_numel"])
             return own(*bound.args, **bound.kwargs)
 
@@ -84,12 +81,6 @@ def choosing_by_hints(symbols: Symbols) -> Iterator[None]:
 
         return lowered
 
-    def readable(own: Any) -> Any:
-        def answer(scheduler: Any, read: Any, write: Any, **others: Any) -> Any:
-            return own(scheduler, _expanded(read), _expanded(write), **others)
-
-        return answer
-
     def broadcasted(own: Any) -> Any:
         def answer(kernel: Any, index: Any) -> Any:
             with replaced(SizeVarAllocator, "simplify", lambda own: lambda allocator, size: number(size)):
@@ -97,14 +88,8 @@ def choosing_by_hints(symbols: Symbols) -> Iterator[None]:
 
         return answer
 
-    def channels(own: Any) -> Any:
-        def answer(allocator: Any, sizes: Any) -> Any:
-            return [*sizes[:2], *own(allocator, sizes[2:])] if len(sizes) > 2 else own(allocator, sizes)
-
-        return answer
-
     with ExitStack() as stack:
-        stack.enter_context(replaced(SizeVarAllocator, "guard_int_seq", channels))
+        stack.enter_context(replaced(SizeVarAllocator, "guard_int_seq", _without_channels))
         stack.enter_context(replaced(InductorChoices, "should_use_persistent_reduction", persistent))
         stack.enter_context(replaced(ir.Reduction, "num_splits", splits))
         for kind in (ir.Reduction, ir.WelfordReduction, ir.OnlineSoftmaxReduction):
@@ -114,12 +99,24 @@ def choosing_by_hints(symbols: Symbols) -> Iterator[None]:
         stack.enter_context(replaced(SIMDKernel, "is_broadcasted", broadcasted))
         stack.enter_context(replaced(TritonKernel, "_get_persistent_RBLOCK", width))
         stack.enter_context(replaced(PythonWrapperCodegen, "codegen_inputs", lambda own: lambda wrapper: None))
-        stack.enter_context(replaced(Scheduler, "fusable_read_and_write", readable))
+        stack.enter_context(replaced(Scheduler, "fusable_read_and_write", _of_expanded))
         softmax: Any = getattr(inductor_prims, "prepare_softmax_online", None)
         if softmax in lowerings:
             stack.callback(lowerings.__setitem__, softmax, lowerings[softmax])
             lowerings[softmax] = in_one_loop(lowerings[softmax])
         yield
+
+
+def _of_expanded(own: Any) -> Any:
+    """Whether a read can be fused with a write, by their indices multiplied out."""
+    return lambda scheduler, read, write, **others: own(scheduler, _expanded(read), _expanded(write), **others)
+
+
+def _without_channels(own: Any) -> Any:
+    """Numbers for the window of a weight of a convolution, whose channels stay symbols."""
+    return lambda allocator, sizes: (
+        [*sizes[:2], *own(allocator, sizes[2:])] if len(sizes) > 2 else own(allocator, sizes)
+    )
 
 
 def value_of(size: Any) -> int:

@@ -138,9 +138,8 @@ class Symbols:
         if value < LEAST:
             return None
         symbol = self.new("", value).node.expr
-        if (
-            divisor == 1
-        ):  # the whole size is an expression of the side, so that both are products of symbols plus a number
+        if divisor == 1:
+            # The whole size is an expression of the side, so that both are products of symbols plus a number.
             number, rest = dividend.as_coeff_Add()
             self.sides[symbol] = rest
             self.env._set_replacement(rest, symbol - added - number, "a side after a window")
