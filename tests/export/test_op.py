@@ -56,11 +56,13 @@ def found(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[
     folder = tmp_path_factory.mktemp("exports")
     write(op_files(softmax()), folder)
     write(op_files(linear()), folder)
-    wins = [win([[32, 64]], 10.0, 20.0), win([[64, 64]], 15.0, 30.0), win([[8, 64]], 20.0, 10.0)]
+    times = {32: (10.0, 20.0), 64: (15.0, 30.0), 8: (20.0, 10.0)}
+    wins = [win([[rows, 64]], *pair, params={"rows": rows, "cols": 64}) for rows, pair in times.items()]
     pair = {"call_us": 30.0, "device_us": 5.0}, {"call_us": 10.0, "device_us": 10.0}
     lost, won = (dict.fromkeys(("eager", "compiled"), why) for why in ("not faster by enough in call_us", "faster"))
     figures = dict(zip(FIGURES, (*pair, *pair), strict=True))
-    wins.append(win([[16, 64]], 1.0, 1.0, **figures, why=lost, why_in_graphs=won))
+    params = {"rows": 16, "cols": 64}
+    wins.append(win([[16, 64]], 1.0, 1.0, **figures, params=params, why=lost, why_in_graphs=won))
     (folder / "fast_softmax" / "wins.json").write_text(stated(*wins))
     parameters = {
         name: {"shape": list(spec.shape), "dtype": "float32"}
@@ -121,6 +123,19 @@ def test_it_says_why(found: dict[str, Any]) -> None:
     assert called == "called: kernel (case 32x64: faster)"
     assert compiled == "in torch.compile: kernel (case 32x64: faster)"
     assert counts == "what counts: an awaited call, calls in a row and device time, on a host half as fast, too"
+
+
+def test_it_is_compiled_ahead_for_the_measured_cases_that_it_serves(found: dict[str, Any]) -> None:
+    assert found["warm: cases"] == ["32x64", "64x64"]
+    assert found["warm: cases in graphs"] == ["32x64", "64x64", "16x64"]
+    assert found["warm: the kernel ran"] == [[32, 64], [64, 64]]
+    assert found["warm: measured elsewhere"] == {}
+
+
+def test_pytorch_runs_where_a_config_does_not_fit_the_gpu(found: dict[str, Any]) -> None:
+    assert found["a config that does not fit"] is True
+    (why,) = found["a config that does not fit, explained"]
+    assert "shared memory" in why
 
 
 GRAPHS = {

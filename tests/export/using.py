@@ -136,6 +136,41 @@ def use_graphs() -> None:
         FOUND["graphs: compiled is right"] = all(same(one(small), torch.softmax(small, -1)) for one in made)
 
 
+def use_warm() -> None:
+    """What is compiled ahead, and for which shapes the kernel's host code ran."""
+    ran: list[list[int]] = []
+    host = fast_softmax.kernel.kernel_function
+
+    def counted(x: torch.Tensor) -> torch.Tensor:
+        ran.append(list(x.shape))
+        return host(x)
+
+    fast_softmax.kernel.kernel_function = counted
+    seconds = fast_softmax.warm()
+    fast_softmax.kernel.kernel_function = host
+    FOUND["warm: the kernel ran"] = ran
+    FOUND["warm: cases"] = [name for name, taken in seconds.items() if taken > 0]
+    FOUND["warm: cases in graphs"] = [*fast_softmax.warm("graphs")]
+    there, dispatch.MEASURED.device = dispatch.MEASURED.device, "another GPU"
+    FOUND["warm: measured elsewhere"] = fast_softmax.warm()
+    dispatch.MEASURED.device = there
+
+
+def use_small_gpu() -> None:
+    """A config that does not fit the GPU: Triton raises the error at the launch, in its own code."""
+    from triton.runtime import errors
+
+    module, x = fast_softmax.Module(), torch.randn(32, 64)
+    module(x)
+
+    def launch(given: torch.Tensor) -> torch.Tensor:
+        raise errors.OutOfResources(200_000, 100_000, "shared memory")
+
+    module.fast_state.kernel.function = launch
+    FOUND["a config that does not fit"] = same(module(x), torch.softmax(x, -1))
+    FOUND["a config that does not fit, explained"] = [*module.fast_state.why.values()]
+
+
 def forgets(x: torch.Tensor) -> bool:
     module = fast_softmax.Module()
     module.fast_state.known.update(dict.fromkeys(range(dispatch.MOST_SHAPES), False))
@@ -204,6 +239,8 @@ if __name__ == "__main__":
     torch.manual_seed(0)
     use_softmax()
     use_graphs()
+    use_warm()
+    use_small_gpu()
     use_patch()
     use_linear()
     json.dump(FOUND, sys.stdout)

@@ -14,7 +14,8 @@ OTHERS = frozenset({"torch", "functorch", "torchgen", "triton", "numpy", "kernel
 """Modules that a package with the same name would hide or overwrite, besides those of Python's standard library."""
 
 STATIC = (
-    "dispatch", "op", "by_reference", "kernel_host", "launch", "wins", "module", "instance", "check", "benchmark"
+    "dispatch", "op", "by_reference", "kernel_host", "launch", "wins", "module", "instance", "check", "benchmark",
+    "warm",
 )  # fmt: skip
 """Modules with the same text in every package."""
 

@@ -116,7 +116,7 @@ def init_text(subject: Subject, arguments: Arguments) -> str:
     function = has_function(subject, arguments)
     init = [repr(value) for value in default_init(subject)]
     functions = {subject.name: init, f"{subject.name}_in_graphs": [*init, "graphs=True"]} if function else {}
-    exported = ["Module", "explain", "patch", "unpatch", *functions]
+    exported = ["Module", "explain", "patch", "unpatch", "warm", *functions]
     made = "".join(f"{name} = Module({', '.join(given)}).forward\n\n" for name, given in functions.items())
     return f'''"""A kernel for {subject.title}, used where it was measured to be faster.
 
@@ -127,6 +127,7 @@ Made by {subject.maker}. README.md says how to use it, provenance.json its origi
 from __future__ import annotations
 
 from .module import Module, explain, patch, unpatch
+from .warm import warm
 
 {made}__all__ = {json.dumps(sorted(exported))}
 '''
@@ -274,6 +275,7 @@ alone was measured to win. Call each shape once before it is captured.
 | command | does |
 |---|---|
 | `python -m {package}.check` | says whether the package works here |
+| `python -c "import {package}; print({package}.warm())"` | compiles it ahead of the first calls |
 | `python -m {package}.benchmark` | times the kernel against PyTorch on this GPU, and says where it is taken |
 | `python -m {package}.benchmark --write --vary NAME=V,V` | and goes by these figures from now on, on this GPU |
 | `kernelwright recheck PATH` | after an upgrade: still right, still faster? |
