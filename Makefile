@@ -2,7 +2,7 @@
 # What it is not: the build. Packaging lives in pyproject.toml, versions in requirements/tested.txt.
 # The rule: nothing is installed outside .venv, and a second call installs nothing.
 
-.PHONY: demo check test test-gpu newest mutants lint style types tested docs example site setup clean
+.PHONY: demo check test test-gpu newest targets mutants lint style types tested docs example site setup clean
 .DEFAULT_GOAL := test
 # Thousands of modules and tests are compiled once, not in every process of every run.
 unexport PYTHONDONTWRITEBYTECODE
@@ -54,6 +54,10 @@ tested: $(STAMP)
 # there already, in place of the two environments under build/newest.
 newest:
 	@$(PYTHON) tests/newest.py $(NEWEST_PYTHON)
+
+# Not part of what continuous integration runs, but for one problem (tests/test_targets.py): minutes of compilation.
+targets: $(STAMP)
+	$(BIN)/python tests/targets.py
 
 mutants: $(STAMP)
 	$(BIN)/python tests/mutants.py

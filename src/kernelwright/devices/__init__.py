@@ -1,7 +1,8 @@
 """Hardware limits of GPU architectures, which decide the occupancy of a kernel.
 
 A new architecture is one entry in `TARGETS`. Limits are from the CUDA C++ Programming Guide 13.0, table "Technical
-Specifications per Compute Capability". Peak rates are measured, never taken from a datasheet (files in `peaks/`).
+Specifications per Compute Capability". On a GPU peak rates are measured. Without one they come from the file of the
+target's device in `peaks/`, whose `source` says whether they were measured or are those of the datasheet.
 """
 
 from __future__ import annotations
@@ -36,6 +37,12 @@ TARGETS = {
         Target(name="sm_80", capability=80, device="NVIDIA A100", multiprocessors=108,
                shared_bytes_per_multiprocessor=164 * KIB, shared_bytes_per_block=163 * KIB,
                warps_per_multiprocessor=64, blocks_per_multiprocessor=32, l2_bytes=40 * KIB**2),
+        Target(name="sm_86", capability=86, device="NVIDIA A10", multiprocessors=72,
+               shared_bytes_per_multiprocessor=100 * KIB, shared_bytes_per_block=99 * KIB,
+               warps_per_multiprocessor=48, blocks_per_multiprocessor=16, l2_bytes=6 * KIB**2),
+        Target(name="sm_89", capability=89, device="NVIDIA L40S", multiprocessors=142,
+               shared_bytes_per_multiprocessor=100 * KIB, shared_bytes_per_block=99 * KIB,
+               warps_per_multiprocessor=48, blocks_per_multiprocessor=24, l2_bytes=96 * KIB**2),
         Target(name="sm_90", capability=90, device="NVIDIA H200", multiprocessors=132,
                shared_bytes_per_multiprocessor=228 * KIB, shared_bytes_per_block=227 * KIB,
                warps_per_multiprocessor=64, blocks_per_multiprocessor=32, l2_bytes=60 * KIB**2),
