@@ -26,6 +26,7 @@ from kernelwright.model import Candidate, Evaluation, Status
 
 GALLERY = Path(__file__).resolve().parents[1] / "gallery"
 FIRST = "first kernel"
+COMPILED = (Status.PASSED, Status.NOT_VERIFIED)
 
 
 def sources(worker: Worker, folder: Path, library: str) -> Iterator[tuple[str, str]]:
@@ -40,14 +41,14 @@ def sources(worker: Worker, folder: Path, library: str) -> Iterator[tuple[str, s
 
 
 def is_fault(kernel: str, found: Evaluation) -> bool:
-    if found.status in (Status.PASSED, Status.NOT_VERIFIED):
+    if found.status in COMPILED:
         return False
     return kernel == FIRST or "of shared memory per block" not in found.reason
 
 
 def said_of(found: Evaluation) -> str:
     """The largest figures of the compiled kernels, or the reason why there are none."""
-    if not found.kernels:
+    if not found.kernels or found.status not in COMPILED:
         return f"{found.status.value}: {found.reason}"
     registers, shared, spills = (
         max(getattr(one, name) for one in found.kernels) for name in ("registers", "shared_bytes", "spill_bytes")
