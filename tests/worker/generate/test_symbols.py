@@ -89,6 +89,25 @@ def test_sizes_are_told_by_shapes(symbols: Symbols, both: Both) -> None:
     )
 
 
+def test_a_dividend_is_told_by_its_quotient_where_nothing_is_left_over(symbols: Symbols) -> None:
+    height, width = symbols.numbers.values()
+    with faked(symbols.env):
+        assert height % width == 0, "as the groups of a convolution divide its channels"
+        tensors = {"weight": torch.empty(height // width, 3)}
+    symbols.keep_untold(tensors)
+    sizes = symbols.told("", tensors, frozenset({"weight"}))
+    assert symbols.of(width) == 32, "no shape tells the divisor"
+    assert ("height", "32 * height_1", ()) in sizes.reads
+
+
+def test_a_dividend_with_a_rest_keeps_its_value(symbols: Symbols) -> None:
+    height, width = symbols.numbers.values()
+    with faked(symbols.env):
+        tensors = {"weight": torch.empty(height // width, 3)}
+    symbols.keep_untold(tensors)
+    assert symbols.of(height) == 64
+
+
 def test_a_number_that_no_shape_tells_keeps_its_value(symbols: Symbols) -> None:
     height, width = symbols.numbers.values()
     with faked(symbols.env):

@@ -19,6 +19,7 @@ from torch._dynamo.source import ConstantSource
 from torch.fx import GraphModule
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 from torch.utils._pytree import tree_map_only
+from torch.utils._sympy.functions import Mod
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
@@ -85,9 +86,17 @@ class Symbols:
             self.env.evaluate_expr(sympy.Eq(one, self.values[one]))
 
     def keep_untold(self, tensors: Mapping[str, Tensor]) -> None:
-        """Keep the values of the symbols that no shape tells."""
-        told = Told(self, tensors)
-        self.keep([one for one in self.values if one not in told.known and self.of_symbol(one) == one])
+        """Keep the values of the symbols that no shape tells, divisors first: a known divisor may tell a dividend."""
+        while untold := [
+            one for one in self.values if one not in Told(self, tensors).known and self.of_symbol(one) == one
+        ]:
+            divisors = [one for one in untold if any(one == divisor for _, divisor, _ in self.quotients.values())]
+            self.keep(divisors or untold)
+
+    def divides(self, divisor: sympy.Expr, dividend: sympy.Expr) -> bool:
+        """Whether PyTorch has required that nothing is left over."""
+        left = self.env.replace(Mod(dividend, divisor))
+        return any(self.env.replace(one) == left for one in self.env.divisible)
 
     def settle(self, module: torch.nn.Module) -> None:
         """Replace symbols that were given values by these among the attributes of a module: torch before 2.13 cannot

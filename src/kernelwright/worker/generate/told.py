@@ -45,8 +45,8 @@ class Told:
             self.solved.append(found)
 
     def _computed(self, symbols: Symbols) -> Iterator[Solved | None]:
-        """Quotients of known sizes, divisors of known ones, and numbers of parts. At the captured size a reduction has
-        the parts that Inductor chose, and at smaller ones fewer, none of which is empty."""
+        """Quotients of known sizes, divisors and dividends of known ones, and numbers of parts. At the captured size a
+        reduction has the parts that Inductor chose, and at smaller ones fewer, none of which is empty."""
         cdiv, larger = sympy.Function("triton.cdiv"), sympy.Function("max")
         for (length, count), one in symbols.parts.items():
             length = symbols.of(length)
@@ -63,6 +63,8 @@ class Told:
             elif one in self.known and unknown == {divisor} and not added:
                 # Only a quotient without remainder tells its divisor.
                 yield divisor, FloorDiv(dividend, one, evaluate=False), (sympy.Eq(sympy.Mod(dividend, one), 0),)
+            elif one in self.known and unknown == {dividend} and not added and symbols.divides(divisor, dividend):
+                yield dividend, one * divisor, ()
 
     def _solve(self, name: str, place: int, side: sympy.Expr) -> Solved | None:
         """The only symbol of a side that is not known yet. A shape for which it is not exact is refused later."""
