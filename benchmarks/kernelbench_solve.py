@@ -4,9 +4,9 @@
 
 FOLDER is the one that holds level1, level2, … of https://github.com/ScalingIntelligence/KernelBench. All files of level
 1 and 40 of level 2, drawn by a hash of their names, go through `kernelwright optimize`, as a user would type it. It
-measures the best beside PyTorch on a GPU; elsewhere `kernelwright bench` gives estimates. Where the first kernel needs
-library steps the file is tried once more with `--library any`, and counts in that mode. `--workers` problems are under
-way at once: the lease lets one of them use the GPU, while the others load, generate and compile. With `--gpus N` they
+measures the best beside PyTorch on a GPU; elsewhere `kernelwright bench` gives estimates. Kernels with library steps
+(mode any) and those for the captured sizes only have rows of their own in the means. `--workers` problems are under way
+at once: the lease lets one of them use the GPU, while the others load, generate and compile. With `--gpus N` they
 are spread over N GPUs of one kind. With `--memory` a problem waits until its GPU has the memory left that it needs by
 its number of elements. A file for which a GPU has no memory left is tried once more alone on that GPU.
 
@@ -46,11 +46,12 @@ from device_memory import Memory
 from kernelwright import codec
 from kernelwright.evaluator.places import choose, find_gpus
 from kernelwright.report.framework import read_side
+from kernelwright.report.state import State
 from kernelwright.stats import geometric_mean
 from kernelwright.text.markdown import table
 from kernelwright.worker.supervisor import CACHE_VARIABLE
 
-MODES = ("none", "finish", "any")
+MODES = ("none", "finish", State.CAPTURED.value, "any")
 
 BENCH_GPU_SECONDS = 8.0
 """Of a problem's GPU time, for timing the kernel beside PyTorch; the search gets the rest."""
@@ -242,18 +243,18 @@ def solve(file: Path, run: Run, gpu_seconds: float, trials: int, max_autotune: b
     limits = ["--trials", str(trials), "--gpu-seconds", f"{max(1.0, gpu_seconds - BENCH_GPU_SECONDS):g}",
               *(["--max-autotune"] if max_autotune else [])]  # fmt: skip
     try:
-        for library in ([], ["--library", "any"]):
-            place = folder / ("any" if library else "stated")
-            status, out, err = run(["optimize", str(file), *library, *limits, "--out", str(place), "--json"])
-            row |= found(status, out, err)
-            if row["outcome"] != "failed" or "--library any" not in row["reason"]:
-                break
+        place = folder / "run"
+        status, out, err = run(["optimize", str(file), *limits, "--out", str(place), "--json"])
+        row |= found(status, out, err)
         if row["outcome"] == "solved":
-            best = place / "best_kernel.py"
+            best, document = place / "best_kernel.py", json.loads(out)
+            library = ["--library", document["library"]]
             source = best.read_text()
             row["sha256"] = hashlib.sha256(source.encode()).hexdigest()
             steps = "# library: no library step" not in source
-            row["mode"] = (library[1] if library else "finish") if steps else "none"
+            row["mode"] = document["library"] if steps else "none"
+            if document["state"] == State.CAPTURED:
+                row["mode"] = State.CAPTURED.value
             measured = read_side(place)
             if measured is not None:
                 row |= timed(codec.plain(measured.report))
@@ -278,7 +279,7 @@ def found(status: int, out: str, err: str) -> Row:
                 "gpu_s": round(cost["gpu_s"], 1), "compile_s": round(cost["compile_s"], 1),
                 "search_s": round(document["seconds"], 1), "in_mode_any": beside(err)}  # fmt: skip
     said = [line.removeprefix("error: ") for line in err.splitlines() if line.strip()]
-    named = [line for line in said if "--library any" in line] or [line for line in said if "rror" in line] or said[-1:]
+    named = [line for line in said if "rror" in line] or said[-1:]
     return {"outcome": "failed", "reason": named[0] if named else f"exit status {status}", "said": err[-SAID:]}
 
 

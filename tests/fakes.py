@@ -60,7 +60,7 @@ NOTHING_GENERATED = Generated(reason="a fake generates nothing")
 STARTER = Candidate(source="BLOCK = 64\n")
 SPEC = TensorSpec(shape=(64, 64), dtype="float32", stride=(64, 1))
 BOUND = Bound(bound_us=50.0, bound_by="bytes", bytes=32768, flop=4096, peaks="measured Fake GPU 2026-01-01")
-CASES = (Case(name="small", small=True), Case(name="big"), Case(name="odd", held_out=True))
+CASES = (Case(name="small", small=True, params={"rows": 3}), Case(name="big"), Case(name="odd", held_out=True))
 PROBLEM = ProblemInfo(
     name="double",
     format="native",
@@ -180,8 +180,10 @@ class FakeWorker:
         if dtype is not None:
             cast = (msgspec.structs.replace(one.case, dtype=dtype) for one in cases)
             cases = tuple(msgspec.structs.replace(one, case=case) for one, case in zip(cases, cast, strict=True))
-        library = library or self.problem.library
-        self.problem = msgspec.structs.replace(self.problem, dtype=dtype, library=library, cases=cases)
+        stated = library is not None or self.problem.is_library_stated
+        self.problem = msgspec.structs.replace(
+            self.problem, dtype=dtype, library=library or self.problem.library, is_library_stated=stated, cases=cases
+        )
         return self.problem
 
     def qualify(self, every: bool = False) -> QualificationReport:

@@ -19,8 +19,6 @@ import scripts
 from kernelwright.errors import RequestError
 from kernelwright.evaluator.places import Gpu
 
-NEEDS_ANY = "error: act: it calls aten.convolution, which needs LIBRARY = 'any' (--library any)"
-
 
 @pytest.fixture(scope="module")
 def solving() -> ModuleType:
@@ -56,7 +54,8 @@ def benched(ratio: float | None, verdict: str | None) -> str:
 
 
 class Commands:
-    """Answers by the name of the file: 0 is solved, 1 is left, 2 needs library calls, 3 fails; others are solved."""
+    """Answers by the name of the file: 1 is left, 2 needs library calls, 3 fails, 6 serves the captured sizes only;
+    others are solved."""
 
     def __init__(self, ratio: float | None = 1.25, verdict: str | None = "faster") -> None:
         self.ratio, self.verdict, self.asked = ratio, verdict, list[list[str]]()
@@ -65,17 +64,20 @@ class Commands:
         self.asked.append(list(words))
         if words[0] == "bench":
             return 0, benched(self.ratio, self.verdict), ""
-        number, is_any = Path(words[1]).name[0], "any" in words
+        number = Path(words[1]).name[0]
         if number == "1":
             return 0, json.dumps({"reason": "left", "detail": "leave it: the library call is the computation"}), ""
-        if number == "3" or (number == "2" and not is_any):
-            return 2, "", NEEDS_ANY if number == "2" else "run folder: x\nerror: it reads no argument"
+        if number == "3":
+            return 2, "", "run folder: x\nerror: it reads no argument"
         place = Path(words[list(words).index("--out") + 1])
         place.mkdir(parents=True)
-        steps = "aten.convolution" if is_any else "no library step"
+        library = "any" if number == "2" else "finish"
+        state = {"2": "library any", "6": "captured sizes only"}.get(number, "own kernels")
+        steps = "aten.convolution" if library == "any" else "no library step"
         (place / "best_kernel.py").write_text(f"# library: {steps}; LIBRARY = 'finish'\n")
         cost = {"asked": 5, "gpu_s": 3.21, "compile_s": 7.0}
-        return 0, json.dumps({"best": {"status": "passed"}, "cost": {"total": cost}, "seconds": 20.0}), ""
+        found = {"best": {"status": "passed"}, "cost": {"total": cost}, "seconds": 20.0}
+        return 0, json.dumps({**found, "library": library, "state": state}), ""
 
 
 def row(solving: ModuleType, number: int, commands: Commands | None = None) -> dict[str, Any]:
@@ -102,11 +104,12 @@ def test_a_row_names_its_gpu(solving: ModuleType) -> None:
     assert solving.timed(json.loads(benched(1.5, "faster")))["gpu"] == "NVIDIA H200"
 
 
-def test_what_needs_library_steps_is_tried_in_mode_any_and_counts_there(solving: ModuleType) -> None:
+def test_kernels_with_library_steps_and_for_captured_sizes_count_apart(solving: ModuleType) -> None:
     commands = Commands()
     found = row(solving, 2, commands)
     assert (found["outcome"], found["mode"], found["reason"]) == ("solved", "any", "")
-    assert all("any" in words for words in commands.asked[1:])
+    assert commands.asked[1][commands.asked[1].index("--library") + 1] == "any"
+    assert row(solving, 6)["mode"] == "captured sizes only"
 
 
 def test_a_kernel_that_bench_finds_wrong_is_no_solution(solving: ModuleType) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from command_line import PROBLEM
 from fakes import ENVIRONMENT, FakeWorker
@@ -34,6 +35,7 @@ from kernelwright.model import (
     RunInfo,
     Status,
 )
+from kernelwright.report.state import State, state_of
 from kernelwright.run import StopReason
 from llm_server import LlmServer, Scripted, llm_server
 from samples import SOURCE
@@ -232,6 +234,33 @@ def test_a_kernel_of_templates_has_the_library_calls_it_replaces_judged_beside_i
     assert "torch.mm(" not in Path("run/best_kernel.py").read_text()
     resume("run", Budget(trials=2), start_worker=starting(again := FakeWorker(generated=both)), notify=silent)
     assert again.libraries == ["none"]
+
+
+CALLED = of_rows("extern_kernels.mm(arg0_1, arg0_1, out=buf0)")
+"""A product by the library, then a kernel; there is no template."""
+
+
+def test_where_only_library_calls_give_a_first_kernel_the_search_allows_them_and_says_why() -> None:
+    Path("plain.py").write_text(PROBLEM)
+    worker, lines = FakeWorker(generated=CALLED, problem=replace(INFO, library="finish")), list[str]()
+    found = optimize("plain.py", out="run", trials=1, start_worker=starting(worker), notify=lines.append)
+    assert worker.libraries == [None, "any"]
+    needs = "it calls aten.mm, which needs LIBRARY = 'any' (--library any)"
+    assert f"there is no first kernel without library calls: {needs}; the search allows them (mode any)" in lines
+    info = found.view.info
+    assert (info.problem.library, info.settings.library, state_of(found.view)) == ("any", "any", State.ANY)
+    assert "LIBRARY = 'any'" in Path("run/best_kernel.py").read_text()
+    resume("run", Budget(trials=2), start_worker=starting(again := FakeWorker(generated=CALLED)), notify=silent)
+    assert again.libraries == ["any"]
+
+
+def test_a_mode_that_was_stated_is_not_widened() -> None:
+    Path("plain.py").write_text(PROBLEM)
+    for problem in (replace(INFO, library="finish", is_library_stated=True), replace(INFO, library="none")):
+        worker, given = FakeWorker(generated=CALLED, problem=problem), None if problem.is_library_stated else "none"
+        with pytest.raises(RequestError, match=r"it calls aten\.mm, which needs LIBRARY = 'any'"):
+            optimize("plain.py", trials=1, library=given, start_worker=starting(worker), notify=silent)
+        assert "any" not in worker.libraries
 
 
 def test_a_reference_that_cannot_be_judged_leaves_the_search_finished() -> None:

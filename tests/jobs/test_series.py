@@ -105,11 +105,11 @@ def trials(name: str) -> int:
 def test_every_problem_is_a_run_and_the_table_shows_its_ratio_to_pytorch() -> None:
     found = search(starting(Benched()), trials=36)
     assert [line.name for line in found.lines] == list(NAMES)
-    assert {line.state for line in found.lines} == {"solved"}
+    assert {line.state for line in found.lines} == {"own kernels"}
     assert sum(map(trials, NAMES)) <= 36
     assert all(line.against is not None and line.against.ratio > 0 for line in found.lines)
     text = Path("all/table.txt").read_text()
-    assert "3 problems: 3 solved" in text
+    assert "3 problems: 3 own kernels" in text
     assert "library none: 3 of 3 have a kernel that passed every check here; fast_1 100 %; fast_1.5 " in text
     page = Path("all/table.html").read_text()
     assert '<a href="first/report.html">first</a>' in page
@@ -151,7 +151,7 @@ def test_a_budget_too_small_for_all_leaves_the_others_not_begun() -> None:
 
 def test_a_problem_that_cannot_be_judged_is_a_row_with_its_reason() -> None:
     found = search(starting(Broken()), trials=30)
-    assert [line.state for line in found.lines] == ["solved", "not judged", "solved"]
+    assert [line.state for line in found.lines] == ["own kernels", "refused", "own kernels"]
     assert found.lines[1].reason == "its Model cannot be made"
     assert found.failed == ("second",)
     assert "its Model cannot be made" in Path("all/table.txt").read_text()
@@ -162,7 +162,7 @@ def test_a_worker_that_dies_ends_one_problem() -> None:
         error = WorkerError("the worker died")
 
     found = search(starting(Dying()), trials=30)
-    assert [line.state for line in found.lines] == ["solved", "not judged", "solved"]
+    assert [line.state for line in found.lines] == ["own kernels", "not judged", "own kernels"]
 
 
 def test_a_problem_with_nothing_to_win_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,7 @@ def test_what_failed_is_tried_again_when_the_search_is_resumed_and_the_rest_goes
     search(starting(Broken()), trials=20)
     before = {name: trials(name) for name in ("first", "third")}
     found = resume_series("all", Budget(trials=40), start_worker=starting(), notify=lambda line: None)
-    assert found.lines[1].state == "solved"
+    assert found.lines[1].state == "own kernels"
     assert all(trials(name) >= count for name, count in before.items())
     assert sum(line.trials for line in found.lines) <= 40
     assert read_series(Path("all")).budget == Budget(trials=40)
@@ -208,7 +208,7 @@ def test_a_search_that_was_killed_goes_on_from_the_journals() -> None:
     done = sum(trials(name) for name in NAMES if (Path("all") / name).is_dir())
     found = resume_series("all", start_worker=starting(), notify=lambda line: None)
     assert 0 < done < sum(line.trials for line in found.lines) <= 60
-    assert {line.state for line in found.lines} == {"solved"}
+    assert {line.state for line in found.lines} == {"own kernels"}
 
 
 def test_without_a_gpu_there_is_no_ratio_and_nothing_is_solved() -> None:
@@ -280,7 +280,7 @@ def test_a_provider_that_gives_no_answers_ends_the_search_which_can_be_resumed()
         search(starting(Mute()), trials=20)
     assert "not begun" in Path("all/table.txt").read_text()
     found = resume_series("all", start_worker=starting(), notify=lambda line: None)
-    assert {line.state for line in found.lines} == {"solved"}
+    assert {line.state for line in found.lines} == {"own kernels"}
 
 
 def test_a_run_that_waits_for_replies_does_not_hold_the_others_up() -> None:

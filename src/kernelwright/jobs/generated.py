@@ -1,16 +1,17 @@
-"""Whether a search can begin with the kernels that torch.compile generates for its problem; checked before a run
-begins.
+"""Whether a search can begin with the kernels that torch.compile generates for its problem, and in which library mode;
+decided before a run begins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from kernelwright.errors import NothingToWin, RequestError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.inductor import NotConverted, can_split, candidate_text, library_call
 from kernelwright.jobs.worker import Notify
-from kernelwright.model import KnownKernel, ProblemInfo, Status
+from kernelwright.model import KnownKernel, LibraryMode, ProblemInfo, Status
 from kernelwright.problems import ProblemPath
 from kernelwright.report.tried import newer_text
 from kernelwright.text.units import time_text, times_text
@@ -23,14 +24,15 @@ WORTH = 1.1
 """Speedup over PyTorch that a known kernel must have had for the search not to give up in favour of a library call."""
 
 
-def require_generated(
+def mode_to_begin_in(
     worker: Worker, info: ProblemInfo, problem: ProblemPath, known: Sequence[KnownKernel], notify: Notify
-) -> None:
-    """Raise `RequestError` where what torch.compile generates for the loaded problem cannot become a candidate, and
-    `NothingToWin` where PyTorch's library call is the computation and takes little longer than the bound.
+) -> LibraryMode:
+    """The library mode of the search: the loaded problem's, or `any` where nobody stated a mode and the first kernel
+    needs library calls.
 
-    A library call is timed first, where there is a GPU. A known kernel that was faster elsewhere begins the search in
-    both cases."""
+    Raises `RequestError` where what torch.compile generates cannot become a candidate, and `NothingToWin` where
+    PyTorch's library call is the computation and takes little longer than the bound. A library call is timed first,
+    where there is a GPU. A known kernel that was faster elsewhere begins the search in both cases."""
     generated, environment = worker.generate(), worker.environment()
     call = None
     try:
@@ -40,19 +42,25 @@ def require_generated(
                 if not (faster := faster_known(worker, known)):
                     raise NothingToWin(f"{info.title}: leave it: {said}{best_known(known)}")
                 notify(f"{said}; but {faster}, so the search begins with that")
-                return
+                return info.library
             notify(f"{said}: the search runs")
         candidate_text(generated, info.library, can_split(environment))
     except NotConverted as reason:
         if call is not None and (faster := faster_known(worker, known)):
             notify(f"{reason}; but {faster}, so the search begins with that")
-            return
+            return info.library
+        if not (info.is_library_stated or info.library == "any"):
+            with suppress(NotConverted):
+                candidate_text(generated, "any", can_split(environment))
+                notify(f"there is no first kernel without library calls: {reason}; the search allows them (mode any)")
+                return "any"
         newer = f"; {text}" if (text := newer_text(environment)) else ""
         lacks = "" if problem.starter is not None else f"{problem.name} has no starter.py beside it, and "
         raise RequestError(
             f"{lacks}what torch.compile generates for it cannot become a candidate: {reason}{newer}",
             "give a kernel with --starter FILE, or let a model write it: --proposer anthropic, openai or mailbox",
         ) from reason
+    return info.library
 
 
 def timed_call(worker: Worker, info: ProblemInfo, call: str) -> tuple[float | None, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from kernelwright.evaluator.protocol import Worker
 from kernelwright.folders import fresh_folder, refuse_links
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.consent import Ask, path_wishes, settle, typed_as, typed_words, wishes_of, worker_wishes
-from kernelwright.jobs.generated import require_generated
+from kernelwright.jobs.generated import mode_to_begin_in
 from kernelwright.jobs.known import known_kernels
 from kernelwright.jobs.loading import read_problem, require_qualified, require_verifiable
 from kernelwright.jobs.settings import DEFAULTS, NO_LIMITS, NO_OPTIONS, RunOptions, SettingsFile, merge, settings_from
@@ -103,7 +103,7 @@ def begin(run: NewRun, *, notify: Notify, is_asked: bool = True) -> Iterator[Ope
     """Start a worker, load the problem, and begin the run in its folder, which gets a copy of the problem.
 
     Raises `ProblemError` for a problem that does not qualify, `MachineError` where torch or Triton is missing, and what
-    `require_generated` raises where the first kernel is to be what torch.compile generates. First of all a model is
+    `mode_to_begin_in` raises where the first kernel is to be what torch.compile generates. First of all a model is
     asked for (`require_askable`), unless `is_asked` is false.
     """
     if is_asked:
@@ -117,7 +117,10 @@ def begin(run: NewRun, *, notify: Notify, is_asked: bool = True) -> Iterator[Ope
         known = find_known(worker, run, problem, notify)
         if run.settings.proposer == "inductor" and run.starter is None:  # first, because it needs no GPU
             notify(GENERATING)
-            require_generated(worker, problem, run.problem, known, notify)
+            mode = mode_to_begin_in(worker, problem, run.problem, known, notify)
+            if mode != problem.library:
+                run = replace(run, settings=msgspec.structs.replace(run.settings, library=mode))
+                problem = load(worker, run)
         for one in known:
             notify(f"known kernel, from {one.origin}: for the same operators, judged after the starter")
         notify(QUALIFYING)

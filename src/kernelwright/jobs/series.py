@@ -44,6 +44,7 @@ from kernelwright.jobs.worker import PLACES, Notify, Places, StartWorker
 from kernelwright.journal import NAME
 from kernelwright.model import Budget
 from kernelwright.problems import find_problem
+from kernelwright.report.state import State
 
 ROUNDS = 4
 """Rounds of a problem that the default trials of one run are divided into. A round also starts a worker and confirms
@@ -121,7 +122,8 @@ def resume_series(
     start_worker, agreed = on_lanes(start_worker, agreed, places)
     series = read_series(path)
     given = {name: value for name, value in msgspec.structs.asdict(limits).items() if value is not None}
-    series = msgspec.structs.replace(series, budget=msgspec.structs.replace(series.budget, **given), failed={})
+    left = {name: one for name, one in series.ended.items() if one.state is State.LEFT}
+    series = msgspec.structs.replace(series, budget=msgspec.structs.replace(series.budget, **given), ended=left)
     write_series(path, series)
     return SeriesSearch(path, series, agreed, start_worker, notify, display or lines_to(notify), ask, ahead).run()
 

@@ -26,6 +26,7 @@ from kernelwright.jobs.runs import OpenRun, begin, new_run, reopen
 from kernelwright.jobs.series_state import (
     FILE,
     SCHEMA_VERSION,
+    Ended,
     RunProgress,
     Series,
     read_progress,
@@ -38,6 +39,7 @@ from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.journal import NAME
 from kernelwright.model import BUDGET_LIMITS, Budget
 from kernelwright.report.several import Line, totals
+from kernelwright.report.state import State
 from kernelwright.run import StopReason
 from kernelwright.search.schedule import Curve, Grant, amounts_left, next_round
 from kernelwright.text.units import count_text
@@ -57,7 +59,7 @@ class SeriesResult:
     @property
     def failed(self) -> tuple[str, ...]:
         """Problems that were not judged, or of which no kernel passed."""
-        return tuple(line.name for line in self.lines if line.state in ("not judged", "no kernel"))
+        return tuple(line.name for line in self.lines if line.state in FAILED)
 
     def document(self) -> dict[str, Any]:
         """What `optimize --json` prints of several problems."""
@@ -69,6 +71,9 @@ class SeriesResult:
             "problems": [asdict(line) for line in self.lines],
             "totals": [asdict(total) for total in totals(self.lines)],
         }
+
+
+FAILED = frozenset({State.REFUSED, State.NOT_JUDGED, State.NO_KERNEL})
 
 
 @dataclass
@@ -95,7 +100,7 @@ class SeriesSearch:
         shared = ", ".join(f"{limit.amount_text(most)} {limit.unit}" for limit, most in limits if most is not None)
         self.notify(f"budget of all {len(self.series.problems)} problems together: {shared}")
         self.notify(f"folder of the runs: {self.folder}")
-        self.over.update(self.series.left)
+        self.over.update({name: one.reason for name, one in self.series.ended.items()})
         finished = [name for name, one in self.progress.items() if one.reason == StopReason.FINISHED.value]
         self.over.update(dict.fromkeys(finished, "the search has nothing more to ask"))
         self.table.write(self.series)
@@ -175,15 +180,13 @@ class SeriesSearch:
                     max_autotune=self.series.max_autotune,
                 )  # fmt: skip
         except NothingToWin as answer:
-            self.over[name] = str(answer)
-            self.keep(left={**self.series.left, name: str(answer)})
+            self.end(name, State.LEFT, answer)
             self.notify(str(answer))
             return None
         except ConfigError:
             raise  # The options are wrong, so every run would fail.
         except (RequestError, WorkerError) as error:
-            self.over[name] = str(error)
-            self.keep(failed={**self.series.failed, name: str(error)})
+            self.end(name, State.REFUSED if isinstance(error, RequestError) else State.NOT_JUDGED, error)
             self.notify(f"{name}: {error}")
             return None
         if (why := why_over(result, before)) is not None:
@@ -191,6 +194,11 @@ class SeriesSearch:
             if result.outcome.reason is StopReason.WAITING:
                 self.waiting.add(name)
         return result
+
+    def end(self, name: str, state: State, why: Exception) -> None:
+        """Search a problem no more."""
+        self.over[name] = str(why)
+        self.keep(ended={**self.series.ended, name: Ended(state=state, reason=str(why))})
 
     def left_text(self) -> str:
         """What is left of the budget of all problems."""

@@ -18,6 +18,7 @@ from kernelwright.folders import read_file, write_file
 from kernelwright.jobs.settings import RunOptions
 from kernelwright.journal import NAME, EventKind, Journal, RunState, SessionEnd
 from kernelwright.model import Budget, Candidate, Evaluation, ProblemInfo, Record, RunSettings
+from kernelwright.report.state import State
 from kernelwright.report.view import UNFINISHED
 from kernelwright.run.confirm import confirmed_best
 from kernelwright.run.spending import spent
@@ -36,12 +37,19 @@ class SeriesProblem(Record, frozen=True, kw_only=True):
     problem: str
 
 
+class Ended(Record, frozen=True, kw_only=True):
+    """Why a problem has no search."""
+
+    state: State
+    reason: str
+
+
 class Series(Record, frozen=True, kw_only=True):
     """The content of the file.
 
     options: of every run, without problem, folder and limits. budget: of all runs together. round_trials: the most
-    trials of a round. left: by name, why a problem needs no kernel. failed: by name, why a problem was not judged or
-    searched; it is tried again when the search is resumed. at_work_s: of all sessions, loading and measuring included.
+    trials of a round. ended: by name, the problems that were not searched; all but those that were left are tried
+    again when the search is resumed. at_work_s: of all sessions, loading and measuring included.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -51,8 +59,7 @@ class Series(Record, frozen=True, kw_only=True):
     budget: Budget
     round_trials: int
     max_autotune: bool = False
-    left: dict[str, str] = msgspec.field(default_factory=dict)
-    failed: dict[str, str] = msgspec.field(default_factory=dict)
+    ended: dict[str, Ended] = msgspec.field(default_factory=dict)
     at_work_s: float = 0.0
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from kernelwright.errors import RunFolderError
 from kernelwright.folders import write_file
-from kernelwright.jobs.series_state import Series
+from kernelwright.jobs.series_state import Ended, Series
 from kernelwright.journal import NAME, Journal
 from kernelwright.report.files import PAGE
 from kernelwright.report.framework import side_report
 from kernelwright.report.page.several import several_page
-from kernelwright.report.several import TABLE, TABLE_PAGE, Line, State, line_of, several_text
+from kernelwright.report.several import TABLE, TABLE_PAGE, Line, line_of, several_text
+from kernelwright.report.state import State
 from kernelwright.report.view import read_run
 from kernelwright.text.escape import legible
 
@@ -42,16 +43,15 @@ class Table:
         write_file(self.folder, TABLE_PAGE, page)
 
     def _line(self, name: str, series: Series) -> Line:
-        reason = series.left.get(name) or series.failed.get(name, "")
+        ended = series.ended.get(name, Ended(state=State.NOT_BEGUN, reason=""))
         if name in self._known:
             return self._known[name]
         if not (self.folder / name / NAME).exists():
-            state: State = "left" if name in series.left else "not judged" if reason else "not begun"
-            return Line(name=name, state=state, reason=reason)
+            return Line(name=name, state=ended.state, reason=ended.reason)
         try:
-            self._known[name] = self._read(name, reason)
+            self._known[name] = self._read(name, ended.reason)
         except RunFolderError as error:
-            return Line(name=name, state="not judged", reason=str(error))
+            return Line(name=name, state=State.NOT_JUDGED, reason=str(error))
         return self._known[name]
 
     def _read(self, name: str, reason: str) -> Line:

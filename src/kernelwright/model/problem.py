@@ -180,6 +180,8 @@ class ProblemInfo(Record, frozen=True, kw_only=True):
     """Statements of the problem set; None if the problem is from no set."""
     library: LibraryMode = "none"
     """Which framework operators candidates may call."""
+    is_library_stated: bool = False
+    """Whether the problem or the user states that mode."""
     dtype: str | None = None
     """The dtype to which the floating-point tensors of all cases were cast; None: as the file states them."""
     operators: tuple[str, ...] = ()

@@ -15,6 +15,7 @@ from kernelwright.report.control_arm import control_document
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.cost import cost_document, run_usage
 from kernelwright.report.framework import against_framework
+from kernelwright.report.state import state_of
 from kernelwright.report.trials import outcome, tally
 from kernelwright.report.view import RunView, share_of_bound
 from kernelwright.run import Outcome
@@ -40,6 +41,7 @@ def report_document(view: RunView) -> dict[str, Any]:
         "convergence": [{**asdict(row), "timing_kind": kind_of(view)} for row in convergence(view.trials)],
         "trials_by_status": tally(view.trials),
         "open": [request.number for request in view.open_requests],
+        "state": state_of(view),
         "stopped": view.sessions[-1].reason if view.sessions else None,
         "usage": plain(run_usage(view)),
         "cost": cost_document(view),

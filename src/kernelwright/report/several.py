@@ -1,4 +1,5 @@
-"""The table of a search over several problems: one row per problem, and totals for each library mode.
+"""The table of a search over several problems: one row per problem, and totals for each library mode, those of kernels
+for the captured sizes apart.
 
 A ratio compares the confirmed kernel with PyTorch's fastest (eager, compile, max-autotune where it was measured).
 Without a GPU there is no ratio. Figures of different library modes are never averaged together.
@@ -6,6 +7,7 @@ Without a GPU there is no ratio. Figures of different library modes are never av
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -15,6 +17,7 @@ from kernelwright.report.convergence import kind_of
 from kernelwright.report.cost import run_usage
 from kernelwright.report.framework import Against, against_of
 from kernelwright.report.runs import state_text
+from kernelwright.report.state import SOLVED, State, state_of
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView, share_of_bound
 from kernelwright.stats import geometric_mean
@@ -26,10 +29,6 @@ TABLE = "table.txt"
 TABLE_PAGE = "table.html"
 """Files in the folder of the runs."""
 
-State = Literal["solved", "plausible", "starter kept", "no kernel", "searching", "left", "not judged", "not begun"]
-"""solved: a kernel is confirmed in the problem's library mode. plausible: the same without a GPU. starter kept: nothing
-confirmed is better than the user's own. left: there is nothing to win. not judged: see the reason."""
-
 HEADER = (
     "problem", "library", "state", "time", "best of PyTorch", "ratio", "95 % interval", "fast_1", "fast_1.5",
     "of the bound", "trials", "at work", "USD", "reason",
@@ -39,7 +38,7 @@ LEFT = frozenset({"library", "state", "best of PyTorch", "reason"})
 CAPTION = (
     "ratio: to the fastest of eager, torch.compile and, where it was measured, its max-autotune mode. fast_1 and "
     "fast_1.5: the whole interval lies above 1 and 1.5; as a share, of all problems that were searched in the mode. "
-    "Problems that were left or not judged count in no mode."
+    "Problems that were left, refused or not judged count in no mode."
 )
 NO_DEVICE = "No GPU took part: times are estimates, which order variants of one kernel, and nothing is confirmed."
 
@@ -63,9 +62,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Total:
-    """All problems that were searched in one library mode. share, ratio: geometric means over those that have one."""
+    """All problems that were searched in one library mode, those with kernels for the captured sizes only apart.
+    share, ratio: geometric means over those that have one."""
 
     library: LibraryMode
+    captured: bool
     problems: int
     solved: int
     fast_1: int
@@ -81,8 +82,8 @@ def line_of(name: str, view: RunView, report: BenchReport | None, reason: str = 
     best = view.best
     evaluation = view.figure(best) if best is not None else None
     state = state_of(view)
-    if not reason and state in ("no kernel", "searching"):
-        reason = verdict_text(view).partition("\n")[0] if state == "no kernel" else state_text(view)
+    if not reason and state in (State.NO_KERNEL, State.SEARCHING):
+        reason = verdict_text(view).partition("\n")[0] if state is State.NO_KERNEL else state_text(view)
     return Line(
         name=name,
         state=state,
@@ -98,27 +99,20 @@ def line_of(name: str, view: RunView, report: BenchReport | None, reason: str = 
     )
 
 
-def state_of(view: RunView) -> State:
-    if view.best is None:
-        return "searching" if view.standing is None else "no kernel"
-    if view.info.environment.device is None:
-        return "plausible"
-    return "solved" if view.best.number in view.confirmed else "starter kept"
-
-
 def totals(lines: Sequence[Line]) -> list[Total]:
-    """For each library mode in which a problem was searched."""
+    """For each library mode in which a problem was searched, and for each with kernels for the captured sizes only."""
     found = []
-    for library in get_args(LibraryMode):
-        alike = [line for line in lines if line.library == library]
+    for library, captured in itertools.product(get_args(LibraryMode), (False, True)):
+        alike = [line for line in lines if line.library == library and (line.state is State.CAPTURED) is captured]
         against = [line.against for line in alike if line.against is not None]
         shares = [line.share for line in alike if line.share]
         if alike:
             found.append(
                 Total(
                     library=library,
+                    captured=captured,
                     problems=len(alike),
-                    solved=sum(line.state in ("solved", "plausible") for line in alike),
+                    solved=sum(line.state in SOLVED for line in alike),
                     fast_1=sum(one.passes(1) for one in against),
                     fast_1_5=sum(one.passes(1.5) for one in against),
                     measured=len(against),
@@ -166,7 +160,7 @@ def cells_of(line: Line) -> tuple[str, ...]:
 
 def tally_text(lines: Sequence[Line]) -> str:
     """ "3 problems: 2 solved, 1 left"."""
-    counts = {state: sum(line.state == state for line in lines) for state in get_args(State)}
+    counts = {state: sum(line.state == state for line in lines) for state in State}
     words = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
     return f"{count_text(len(lines), 'problem')}: {words}"
 
@@ -180,4 +174,4 @@ def total_text(total: Total) -> str:
         parts.append(f"{times_text(total.ratio)} as fast as the best of PyTorch (mean over {total.measured})")
     if total.share is not None:
         parts.append(f"{share_text(total.share)} of the bound (mean)")
-    return f"library {total.library}: {'; '.join(parts)}"
+    return f"library {total.library}{f', {State.CAPTURED}' if total.captured else ''}: {'; '.join(parts)}"

@@ -72,6 +72,9 @@ def case_info(read: dict[str, Any], shape: CaseShape, peaks: dict[str, float], s
     return codec.record(read | arguments | {"bound": codec.plain(least)}, CaseInfo)
 
 
+DEFAULT_LIBRARY: LibraryMode = "finish"
+"""The library mode of a problem that states none."""
+
 UNCHECKED = QualificationReport(problem="", qualifies=None)
 
 
@@ -87,7 +90,7 @@ class Session:
         self.report = UNCHECKED
         """The qualification of the problem, set by `qualify`; every evaluation repeats it."""
         self._profiles: dict[str, Profile] = {}
-        self._generated: Generated | None = None
+        self._generated: tuple[str, Generated] | None = None
         self._generating = threading.Lock()
 
     def load(
@@ -107,7 +110,6 @@ class Session:
         with self.processes.lease:
             self._problem, self._info, self._shapes = None, None, ()
             self._qualified.clear()
-            self._generated = None
             self.report = UNCHECKED
             read = self.processes.read(to_judge.Load(path=path, dtype=dtype, which=which))
             found = tuple(codec.record(case["case"], Case) for case in read["cases"])
@@ -121,7 +123,9 @@ class Session:
                 dropped |= wider([info.case for info in cases if info.case.name not in dropped])
             kept = [info for info in cases if info.case.name not in dropped]
             self._shapes = tuple(shape for shape in every if shape.name.partition("/")[0] not in dropped)
-            read |= {"cases": codec.plain(kept), "library": library or read["library"], "dtype": dtype}
+            stated = library or read.pop("library")
+            read |= {"library": stated or DEFAULT_LIBRARY, "is_library_stated": stated is not None}
+            read |= {"cases": codec.plain(kept), "dtype": dtype}
             self._problem, self._info = problem, codec.record(read, ProblemInfo)
             return self._info
 
@@ -163,12 +167,13 @@ class Session:
             self._profiles[key] = take()
         return self._profiles[key]
 
-    def generated(self, generate: Callable[[], Generated]) -> Generated:
-        """The text that torch.compile generates for the loaded problem; generated once."""
+    def generated(self, key: str, generate: Callable[[], Generated]) -> Generated:
+        """The text that torch.compile generates for the loaded problem; generated once, also where it is loaded again.
+        key: of all that determines the text."""
         with self._generating:
-            if self._generated is None:
-                self._generated = generate()
-            return self._generated
+            if self._generated is None or self._generated[0] != key:
+                self._generated = key, generate()
+            return self._generated[1]
 
     @functools.cached_property
     def sandbox(self) -> tuple[str, str]:

@@ -712,7 +712,7 @@ def get_init_inputs():
 
 def test_which_library_steps_are_allowed_is_stated_in_the_file_or_beside_it(tmp_path: Path) -> None:
     file = tmp_path / "one.py"
-    for stated, mode in (("", "finish"), ('LIBRARY = "none"', "none"), ('LIBRARY = "any"', "any")):
+    for stated, mode in (("", None), ('LIBRARY = "none"', "none"), ('LIBRARY = "any"', "any")):
         file.write_text(LIBRARY_FILE.format(stated=stated))
         assert load_problem(str(file)).library == mode
     file.with_suffix(".cases.json").write_text('{"cases": [{"name": "a"}], "library": "none"}')

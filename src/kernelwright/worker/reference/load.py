@@ -145,7 +145,7 @@ class LoadedProblem:
     mutates: tuple[str, ...] = ()
     gradients: bool = False
     stated: StatedBySet | None = None
-    library: LibraryMode = "finish"
+    library: LibraryMode | None = None
     differentiated: dict[tuple[str, str, str], Differentiated] = field(default_factory=dict)
     """What has a gradient, by case, its parameters and its dtype: forward is run once to find out."""
 

@@ -328,9 +328,11 @@ def read_sidecar(file: Path) -> Sidecar | None:
         raise ProblemError(f"{sidecar}: {error}", 'expected {"cases": [{"name": …, "params": {…}}, …]}') from error
 
 
-def stated_library(file: Path, module: types.ModuleType, sidecar: Sidecar | None) -> LibraryMode:
-    """Which library calls candidates may make: "library" of the sidecar, or else LIBRARY, or else "finish"."""
-    found: Any = (sidecar.library if sidecar is not None else None) or getattr(module, "LIBRARY", "finish")
+def stated_library(file: Path, module: types.ModuleType, sidecar: Sidecar | None) -> LibraryMode | None:
+    """Which library calls candidates may make: "library" of the sidecar, or else LIBRARY; None if neither states it."""
+    found: Any = (sidecar.library if sidecar is not None else None) or getattr(module, "LIBRARY", None)
+    if found is None and not hasattr(module, "LIBRARY"):
+        return None
     if found not in get_args(LibraryMode):
         shown = call(file, "showing LIBRARY", repr, found)
         raise ProblemError(

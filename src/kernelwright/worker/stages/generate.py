@@ -22,19 +22,20 @@ from kernelwright.worker.session import Session
 
 def generate(session: Session) -> Generated:
     """The generated text, or the reason why there is none. Raises `ProblemError` if the problem is at fault."""
-    return session.generated(lambda: _kept(session))
+    read_from = session.read_from()
+    job = Generate(
+        path=read_from.path, cases=read_from.cases or (), target=session.processes.target.name, cache="",
+    )  # fmt: skip
+    key = key_of(session, job)
+    return session.generated(key, lambda: _kept(session, job, key))
 
 
-def _kept(session: Session) -> Generated:
+def _kept(session: Session, job: Generate, key: str) -> Generated:
     """The generated text from the compile cache, or from a new generator. A failure is not cached, because the machine
     may have caused it."""
-    processes, read_from = session.processes, session.read_from()
-    job = Generate(
-        path=read_from.path, cases=read_from.cases or (), target=processes.target.name, cache="",
-    )  # fmt: skip
+    processes = session.processes
     if processes.cache is None:
         return _generate(session, job)
-    key = key_of(session, job)
     try:
         return codec.record(processes.cache.fetch(key), Generated)
     except msgspec.ValidationError:
@@ -47,7 +48,9 @@ def _kept(session: Session) -> Generated:
 def key_of(session: Session, job: Generate) -> str:
     """Cache key: a hash of all that determines Inductor's text. The cache adds kernelwright's own files and Python."""
     problem = session.loaded()
-    texts = [problem.source, problem.modules, problem.precision]
+    state = Path(job.path).with_name("module.pt")
+    read = state.stat() if state.is_file() else None
+    texts = [problem.source, problem.modules, problem.precision, read and (read.st_size, read.st_mtime_ns)]
     asked = codec.plain(msgspec.structs.replace(job, path=Path(job.path).name))
     return f"generated:{codec.sha(codec.encode([texts, asked, session.processes.versions()]))}"
 
