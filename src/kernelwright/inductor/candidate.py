@@ -6,7 +6,7 @@ import ast
 import functools
 import traceback
 from ast import literal_eval
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +65,13 @@ def library_call(generated: Generated) -> str | None:
     if not generated.captures:
         return None
     with _in_words(generated):
-        return whole_call(read_module(generated.captures[-1].text), generated.captures[-1], generated.precision)
+        return _whole_call(generated)
+
+
+def _whole_call(generated: Generated) -> str | None:
+    parts = generated.captures[-1].parts
+    calls = [whole_call(read_module(one.text), one, generated.precision) for one in parts]
+    return None if None in calls else calls[0]
 
 
 @contextmanager
@@ -110,8 +116,7 @@ def _conversions(generated_text: bytes, split: bool) -> tuple[list[_Made], str |
 
     A run asks several times: before it begins, for each of its first kernels, and at its end for mode `any`."""
     generated = codec.decode(generated_text, Generated)
-    timed = generated.captures[-1]
-    call = whole_call(read_module(timed.text), timed, generated.precision)
+    call = _whole_call(generated)
     made: list[_Made] = []
     failures: list[NotConverted] = []
 
@@ -146,6 +151,32 @@ class _Made:
 
 def _candidate(generated: Generated, capture: Capture, way: Way | None = None) -> _Made:
     """way: to split products; None: exact products."""
+    taken = set[str]()
+    parts = [_converted(generated, one, way, taken, one is not capture) for one in capture.parts]
+    functions = dict.fromkeys(text for one in parts for text in one.kernels.functions)
+    library = [name for one in parts for name in one.host.library]
+    saved = f"SAVED = {capture.saved!r}" if capture.backward is not None else ""
+    before = [_header(generated.torch, capture.sizes is not None, library, functions), *functions]
+    texts = []
+    for number in range(max(len(one.kernels.tunables) for one in parts)):
+        tunables = [one.kernels.tunables[number if number < len(one.kernels.tunables) else 0] for one in parts]
+        texts.append("\n\n\n".join(filter(None, [*before, *tunables, saved, *(one.main for one in parts)])) + "\n")
+    return _Made(texts, library)
+
+
+@dataclass(frozen=True)
+class _Converted:
+    """The kernels and the host function of a capture."""
+
+    host: Host
+    kernels: Kernels
+    main: str
+
+
+def _converted(
+    generated: Generated, capture: Capture, way: Way | None, taken: set[str], is_backward: bool
+) -> _Converted:
+    """taken: names of kernels; those of this capture are added."""
     sizes = capture.sizes or numbers_only(capture)
     module, holes = sized(read_module(capture.text), sizes, len(capture.names))
     names = [as_argument(name) for name in capture.names]
@@ -155,25 +186,38 @@ def _candidate(generated: Generated, capture: Capture, way: Way | None = None) -
     used = [name for name, own in zip(names, module.arguments, strict=True) if own in read or is_told_by(sizes, name)]
     if not used:
         raise NotConverted("it reads no argument")
-    dense = [_dense(name, tensors[name]) for name in used]
+    changed = {*map(as_argument, generated.mutates)}
+    dense = [line for name in used for line in _dense(name, tensors[name], name in changed)]
     half = next((name for name in used if tensors[name].dtype in HALF), None)
     dtypes = {f"torch.{tensors[half].dtype}": f"{half}.dtype"} if half else {}
     renamed = dict(zip(module.arguments, names, strict=True))
     dimensions = {own: sides[name] for own, name in renamed.items() if name in used}
-    device, returns = f"{used[0]}.device", literal_eval(generated.returns) if generated.returns else None
-    host = Host(module, holes, renamed, dimensions, dtypes, device, returns)
+    returns = literal_eval(generated.returns) if generated.returns and capture.backward is None else None
+    host = Host(
+        module,
+        holes,
+        renamed,
+        dimensions,
+        dtypes,
+        f"{used[0]}.device",
+        returns,
+        [name and as_argument(name) for name in capture.returned],
+    )
     host.convert(module.steps)
-    kernels = Kernels(host, holes, capture.configs, way)
+    kernels = Kernels(host, holes, capture.configs, way, taken, "_BACKWARD" * is_backward)
+    shapes = {name: sides[name] for name in used}
+    if is_backward:
+        lines = [*_sizes(sizes, shapes, dense, host), *host.lines]
+        return _Converted(host, kernels, _function("kernel_backward", used, lines))
     arguments = literal_eval(generated.arguments) if generated.arguments else inputs
     signature = [*arguments, *(name for name in used if name not in inputs)]
-    after = _main(generated, signature, sizes, {name: sides[name] for name in used}, dense, host)
-    before = [_header(generated.torch, capture.sizes is not None, host, kernels.functions), *kernels.functions]
-    made = ["\n\n\n".join(part for part in (*before, one, after) if part) + "\n" for one in kernels.tunables]
-    return _Made(made, host.library)
+    lines = [*_unnested(generated), *_sizes(sizes, shapes, dense, host), *host.lines]
+    return _Converted(host, kernels, _function("kernel_function", signature, lines))
 
 
-def _dense(name: str, spec: TensorSpec) -> str:
-    """Host code that gives an input the captured strides, which are dense in some order of its sides."""
+def _dense(name: str, spec: TensorSpec, is_changed: bool) -> list[str]:
+    """Host code that gives an input the captured strides, which are dense in some order of its sides, and refuses
+    others of an input that is changed in place."""
     order = sorted(range(len(spec.shape)), key=lambda side: -spec.stride[side])
     expected = 1
     for side in reversed(order):
@@ -181,20 +225,25 @@ def _dense(name: str, spec: TensorSpec) -> str:
             raise NotConverted(f"the input {name} has strides {spec.stride}")
         expected *= spec.shape[side]
     long = [side for side in order if spec.shape[side] != 1]
-    if long == sorted(long):
-        return f"{name} = {name}.contiguous()"
     back = [order.index(side) for side in range(len(order))]
-    return f"{name} = {name}.permute({', '.join(map(str, order))}).contiguous().permute({', '.join(map(str, back))})"
+    is_ordered = long == sorted(long)
+    dense = name if is_ordered else f"{name}.permute({', '.join(map(str, order))})"
+    if is_changed:
+        return [
+            f"if not {dense}.is_contiguous():",
+            f'    raise ValueError("{name} is changed in place and is not dense")',
+        ]
+    return [f"{name} = {dense}.contiguous()" + ("" if is_ordered else f".permute({', '.join(map(str, back))})")]
 
 
-def _header(torch: str, is_sized: bool, host: Host, functions: Sequence[str]) -> str:
+def _header(torch: str, is_sized: bool, library: Sequence[str], functions: Collection[str]) -> str:
     """torch: its version. is_sized: whether sizes are expressions."""
     more = f"\n{LIBDEVICE}" if any("libdevice." in one for one in functions) else ""
-    library = f" Library steps: {', '.join(dict.fromkeys(host.library))}." if host.library else ""
+    steps = f" Library steps: {', '.join(dict.fromkeys(library))}." if library else ""
     served = "They were generated for symbols in place of sizes, which are read from shapes; others are refused."
     return (
         f'"""Converted from the kernels that torch.compile of torch {torch} generates for the reference.\n\n'
-        f'{served if is_sized else f"They serve the {CAPTURED_ONLY}: all others are refused."}{library}\n"""\n\n'
+        f'{served if is_sized else f"They serve the {CAPTURED_ONLY}: all others are refused."}{steps}\n"""\n\n'
         f"{IMPORTS}{more}"
     )
 
@@ -207,15 +256,9 @@ def _reads(structure: Any, read: str = "") -> list[str]:
     return [leaf for key, one in items for leaf in _reads(one, f"{read}[{key!r}]" if read else str(key))]
 
 
-def _main(
-    generated: Generated,
-    signature: list[str],
-    sizes: Sizes,
-    sides: Mapping[str, Sequence[str]],
-    dense: list[str],
-    host: Host,
-) -> str:
-    lines, guarded = [], guard(host.reached)
+def _unnested(generated: Generated) -> list[str]:
+    """Host code that reads nested arguments, and refuses other values of numbers than the captured ones."""
+    lines: list[str] = []
     inputs = [(as_argument(name), literal) for name, literal in generated.inputs]
     if generated.arguments:
         reads = _reads(literal_eval(generated.arguments))
@@ -227,6 +270,15 @@ def _main(
                 f"if {test}:",
                 f'    raise ValueError("the kernels are generated for {name} = {literal.replace(chr(34), "")}")',
             ]
-    lines += [*host_lines(sizes, sides, "\n".join([*guarded, *host.lines])), *guarded, *dense]
-    body = "\n    ".join([*lines, *host.lines])
-    return f"def kernel_function({', '.join(signature)}):\n    {body}"
+    return lines
+
+
+def _sizes(sizes: Sizes, sides: Mapping[str, Sequence[str]], dense: list[str], host: Host) -> list[str]:
+    """Host code that reads the sizes and makes the arguments dense."""
+    guarded = guard(host.reached)
+    return [*host_lines(sizes, sides, "\n".join([*guarded, *host.lines])), *guarded, *dense]
+
+
+def _function(name: str, signature: Sequence[str], lines: Sequence[str]) -> str:
+    body = "\n    ".join(lines)
+    return f"def {name}({', '.join(signature)}):\n    {body}"

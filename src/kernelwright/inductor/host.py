@@ -34,15 +34,16 @@ class Host:
     renamed: the candidate's names by generated names.
     dtypes: replacements for dtypes in the code. dimensions: of the arguments, by generated name. device: expression for
     the device of new tensors. returns: how the outputs are nested, with a number for each; None: one, or a flat tuple.
+    returned: for each output the changed input that it is, "" for what the steps return; () where they return all.
     """
 
     def __init__(
         self, module: Module, holes: Holes, renamed: Mapping[str, str], dimensions: Mapping[str, Sequence[str]],
-        dtypes: Mapping[str, str], device: str, returns: Any = None,
+        dtypes: Mapping[str, str], device: str, returns: Any = None, returned: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.module, self.holes, self.found = module, holes, holes.found
         self.renamed, self.dtypes, self.device = dict(renamed), dtypes, device
-        self.returns = returns
+        self.returns, self.returned = returns, returned
         self.lines: list[str] = []
         self.elements = {name: product(sides) for name, sides in dimensions.items()}
         """Number of elements of each tensor, by generated name; of a tensor of parts, those of one part."""
@@ -84,7 +85,8 @@ class Host:
                 ) is not None:
                     self.lines.append(f"{self.renamed.get(target, target)} = {said}")
                 case ast.Return(value=ast.Tuple(elts=outputs)):
-                    values = [self._value(one) for one in outputs]
+                    made = (self._value(one) for one in outputs)
+                    values = [*(name or next(made) for name in self.returned), *made]
                     self.lines.append(f"return {_spelled(self.returns, values) if self.returns else ', '.join(values)}")
                 case _:
                     first = {name: str(values[0]) for name, values in self.holes.values.items()}

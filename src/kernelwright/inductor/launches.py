@@ -36,14 +36,17 @@ class Written:
 class Kernels:
     """Converts the kernels that the host code launches, and writes the launches into its lines.
 
-    configs: by Inductor's name of a kernel. way: how templates split
-    float32 products; None: not at all. Raises `NotConverted`.
+    configs: by Inductor's name of a kernel. way: how templates split float32 products; None: not at all. taken: names
+    of other kernels; those of these are added. suffix: of the names of tunables. Raises `NotConverted`.
     """
 
-    def __init__(self, host: Host, holes: Holes, configs: Mapping[str, Sequence[Config]], way: Way | None) -> None:
+    def __init__(
+        self, host: Host, holes: Holes, configs: Mapping[str, Sequence[Config]], way: Way | None, taken: set[str],
+        suffix: str = "",
+    ) -> None:  # fmt: skip
         self._host, self._holes, self._configs, self._way = host, holes, configs, way
         self._written: dict[str, Written] = {}
-        self._taken: set[str] = set()
+        self._taken, self._suffix = taken, suffix
         self._texts: list[str] = []
         self._tunables: list[list[str]] = [[] for _ in range(max(map(len, configs.values()), default=1))]
         elements = {kernel.name: self._elements(kernel, arguments) for _, kernel, arguments in host.launches}
@@ -117,7 +120,7 @@ class Kernels:
         if kernel.name not in self._tuned:
             return {key: str(listed[0][key]) for key in keys}
         suffix = f"_{self._tuned.index(kernel.name) + 1}" if len(self._tuned) > 1 else ""
-        constants = {key: f"{key.upper()}{suffix}" for key in keys}
+        constants = {key: f"{key.upper()}{self._suffix}{suffix}" for key in keys}
         for number, lines in enumerate(self._tunables):
             config = listed[number] if number < len(listed) else listed[0]
             lines += [f"# {converted.name}"] * bool(suffix)

@@ -95,6 +95,101 @@ def test_reductions_by_functions_of_inductor_are_right(shared_worker: StartedWor
         assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
 
 
+GRADIENTS = """
+import torch
+import torch.nn as nn
+
+GRADIENTS = True
+rows, features = 4096, 1000
+
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(features))
+
+    def forward(self, x, residual):
+        total = x + residual
+        rstd = torch.rsqrt(total.square().mean(-1, keepdim=True) + 1e-6)
+        return nn.functional.silu(total * rstd * self.weight), total
+
+def get_inputs():
+    return [torch.randn(rows, features), torch.randn(rows, features)]
+
+def get_init_inputs():
+    return [features]
+
+CASES = [dict(name="large"), dict(name="small", small=True, rows=3, features=37),
+         dict(name="odd", small=True, held_out=True, rows=2, features=61)]
+"""
+
+CHANGED = """
+import torch
+
+MUTATES = ("x", "total")
+rows, features, share = 4096, 1000, 3
+
+class Model(torch.nn.Module):
+    def forward(self, x, total, share):
+        total.add_(x.sum(1))
+        return total / share, x.mul_(2)
+
+def get_inputs():
+    return [torch.randn(rows, features), torch.randn(rows), share]
+
+def get_init_inputs():
+    return []
+
+CASES = [dict(name="large"), dict(name="small", small=True, rows=3, features=37),
+         dict(name="odd", small=True, held_out=True, rows=2, features=61)]
+"""
+
+
+def passed_small(worker: StartedWorker, file: Path, text: str) -> tuple[str, dict[str, Status]]:
+    """The first candidate of a problem, and what its small cases are."""
+    file.write_text(text)
+    worker().load(str(file))
+    source = candidate_text(worker().generate(), "none")
+    found = worker().evaluate(Candidate(source=source), "verify")
+    return source, {case.case: case.status for case in found.results if case.case in ("small", "odd")}
+
+
+def test_forward_and_backward_become_one_candidate(shared_worker: StartedWorker, tmp_path: Path) -> None:
+    source, small = passed_small(shared_worker, tmp_path / "norm.py", GRADIENTS)
+    assert small == {"small": Status.PASSED, "odd": Status.PASSED}
+    assert "SAVED = ('saved_0',)" in source, "the reciprocal root; the sum is an output"
+    assert "def kernel_function(x, residual, weight):" in source
+    assert "def kernel_backward(weight, output_1, saved_0, grad_0, grad_1):" in source
+
+
+def test_a_backward_that_autograd_computes_in_place_is_converted(shared_worker: StartedWorker, tmp_path: Path) -> None:
+    """The gradient of clamp is selected by a mask that autograd combines in place."""
+    start = GRADIENTS.index("    def forward"), GRADIENTS.index("def get_inputs")
+    clamped = "    def forward(self, x, residual):\n        return (x + residual).clamp(-1, 1) * self.weight\n\n"
+    text = GRADIENTS[: start[0]] + clamped + GRADIENTS[start[1] :]
+    _, small = passed_small(shared_worker, tmp_path / "clamped.py", text)
+    assert small == {"small": Status.PASSED, "odd": Status.PASSED}
+
+
+def test_inputs_that_forward_changes_are_changed_by_kernels(shared_worker: StartedWorker, tmp_path: Path) -> None:
+    source, small = passed_small(shared_worker, tmp_path / "changed.py", CHANGED)
+    assert small == {"small": Status.PASSED, "odd": Status.PASSED}
+    assert "return out, x\n" in source
+    assert "if share != 3:" in source, "a number among the inputs keeps its value"
+    assert 'raise ValueError("x is changed in place and is not dense")' in source
+
+
+def test_long_scans_and_parts_of_a_concatenation_have_grids_that_candidates_have(
+    shared_worker: StartedWorker, folder: Path
+) -> None:
+    file = folder / "scan.py"
+    text = PROBLEM.replace("4096, 3000", "2, 300000").replace("{forward}", "torch.cat((x, self.bias[None])).cumsum(1)")
+    source, small = passed_small(shared_worker, file, text)
+    assert small == {"small": Status.PASSED, "odd": Status.PASSED}
+    found = shared_worker().generate()
+    assert all("SplitScanGrid" not in one.text and "ComboKernelGrid" not in one.text for one in found.captures)
+    assert "tl.associative_scan(" in source
+
+
 SEQUENTIAL = """
 import torch
 

@@ -5,21 +5,25 @@ Everything happens on fake tensors, so a case of any size takes no memory.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+import sympy
 import torch
 from torch import Tensor
 from torch._dispatch.python import enable_python_dispatcher
 from torch._guards import TracingContext, tracing
-from torch._inductor import compile_fx, config
-from torch._inductor.codegen.triton import TritonKernel
+from torch._inductor import compile_fx, config, ir
+from torch._inductor.codegen.common import BackendFeature
+from torch._inductor.codegen.triton import TritonKernel, TritonScheduling
 from torch._inductor.fx_passes import misc_patterns
 from torch._inductor.graph import GraphLowering
+from torch._inductor.runtime.hints import ReductionHint
 from torch._ops import OpOverload
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
 from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -30,6 +34,7 @@ from kernelwright.worker.generate.configs import listed_configs
 from kernelwright.worker.generate.counting import counting_with_symbols
 from kernelwright.worker.generate.depthwise import DEPTHWISE
 from kernelwright.worker.generate.hints import choosing_by_hints
+from kernelwright.worker.generate.joint import Part, divided
 from kernelwright.worker.generate.pools import POOLS
 from kernelwright.worker.generate.symbols import Symbols
 from kernelwright.worker.generate.without_device import WithoutDevice, install
@@ -73,6 +78,10 @@ def prepare() -> None:
 
     _replace(GraphLowering, "compile_to_module", stop)
     _replace(TritonKernel, "_has_constant_mask", lambda kernel, tree: False)
+    # One kernel for each tensor, and for each row of a scan: a launch with a grid of its own.
+    features = [one for one in TritonScheduling.backend_features if one is not BackendFeature.FOREACH]
+    _replace(TritonScheduling, "backend_features", type(TritonScheduling.backend_features)(features))
+    _replace(ir.Scan, "num_splits", classmethod(lambda *args, **kwargs: (ReductionHint.DEFAULT, 1)))
     known = symbolic_shapes._maybe_evaluate_static_worker
     _replace(symbolic_shapes, "_maybe_evaluate_static_worker", lambda *args: _where_limited(known, *args))
 
@@ -106,43 +115,80 @@ def capture(problem: LoadedProblem, case: Case, symbols: Symbols | None = None) 
 def _capture(instance: Instance, mode: FakeTensorMode, symbols: Symbols | None) -> Capture:
     """See `capture`."""
     counts: list[Any] = []
+    returned: list[str] = []
+    device = "cpu" if instance.joint else "cuda"
     with mode, casting(), torch.no_grad():
         held = dict([*instance.module.named_parameters(), *instance.module.named_buffers()])
         inputs = dict(zip(instance.input_names, instance.inputs, strict=True))
         given = {name: value for name, value in {**inputs, **held}.items() if isinstance(value, Tensor)}
-        tensors = {name: _on_device(tensor) for name, tensor in given.items()}
+        tensors = {name: _on_device(tensor, device) for name, tensor in given.items()}
         if symbols is not None:
             symbols.keep_untold(tensors)
             symbols.settle(instance.module)
 
-        def forward(*values: Any) -> Any:
-            passed = dict(zip(tensors, values[len(counts) :], strict=True))
+        def forward(*values: Any) -> list[Tensor]:
+            passed = dict(zip(tensors, values, strict=True))
             called = replace(instance, inputs=tuple(passed.get(name, one) for name, one in inputs.items()))
-            result_of(_called(called, {name: passed[name] for name in held}), leaves := list[Tensor]())
-            return tuple(leaves)
+            made = _called(called, {name: passed[name] for name in held}, device)
+            result_of(made, leaves := list[Tensor]())
+            changed = {id(passed[name]): name for name in instance.mutates}
+            returned[:] = [changed.get(id(one), "") for one in leaves]
+            return [one for one, name in zip(leaves, returned, strict=True) if not name]
 
         with enable_python_dispatcher() if symbols is not None else nullcontext():
             if symbols is not None:
-                forward(
-                    *tensors.values()
-                )  # finds the sizes that are symbols of their own, before they become arguments
+                # finds the sizes that are symbols of their own, before they become arguments
+                forward(*tensors.values())
                 counts = symbols.symints
-            graph = make_fx(forward, {**ACTIVATIONS, **POOLS, **DEPTHWISE})(*counts, *tensors.values())
+            if instance.joint:
+                first, after = divided(
+                    forward, counts, tensors, instance.input_names[-instance.joint :], len(instance.gradients_of)
+                )
+                done = [_lowered(first, counts, mode, symbols)]
+                done += [_lowered(after(done[0].results), counts, mode, symbols)]
+            else:
+                done = [_lowered(Part(forward, tensors), counts, mode, symbols)]
+    taken = frozenset(map(as_argument, {**inputs, **held}))
+    made, *backward = [_captured(one, symbols, taken) for one in done]
+    return msgspec.structs.replace(
+        made, backward=backward[0] if backward else None, returned=tuple(returned if any(returned) else ())
+    )
+
+
+@dataclass(frozen=True)
+class _Lowered:
+    """A part with Inductor's text for it. floats: see `Symbols.mark_floats`. results: fake tensors."""
+
+    part: Part
+    text: str
+    is_one_operator: bool
+    results: list[Tensor]
+    floats: Mapping[float, sympy.Expr]
+
+
+def _lowered(part: Part, counts: Sequence[Any], mode: FakeTensorMode, symbols: Symbols | None) -> _Lowered:
+    given = [*counts, *part.tensors.values()]
+    call = lambda *values: tuple(part.call(*values[len(counts) :]))  # noqa: E731
+    graph = make_fx(call, {**ACTIVATIONS, **POOLS, **DEPTHWISE})(*given)
     graph.graph.eliminate_dead_code()
-    if symbols is not None:
-        symbols.mark_floats(graph)
+    floats = symbols.mark_floats(graph) if symbols is not None else {}
     called = [one for one in graph.graph.nodes if isinstance(one.target, OpOverload) and not one.target.is_view
               and isinstance(one.meta.get("val"), Tensor)]  # fmt: skip
+    returned: Any = graph.graph.output_node().args[0]
     try:
-        with torch.no_grad(), tracing(TracingContext(mode)):
-            compile_fx.compile_fx(graph, [*counts, *tensors.values()])
+        with unset_fake_temporarily(), tracing(TracingContext(mode)):
+            compile_fx.compile_fx(graph, given)
     except _Generated as generated:
-        text = str(generated)
-    else:
-        raise RuntimeError("Inductor generated nothing")
+        return _Lowered(part, str(generated), len(called) == 1, [one.meta["val"] for one in returned], floats)
+    raise RuntimeError("Inductor generated nothing")
+
+
+def _captured(done: _Lowered, symbols: Symbols | None, taken: frozenset[str]) -> Capture:
+    """taken: names of the host code."""
     sized = (lambda one: symbols.hint(symbols.of(one))) if symbols is not None else int
+    tensors = done.part.tensors
     return Capture(
-        text=text,
+        text=done.text,
         names=tuple(tensors),
         tensors=tuple(
             TensorSpec(
@@ -152,25 +198,24 @@ def _capture(instance: Instance, mode: FakeTensorMode, symbols: Symbols | None) 
             )
             for t in tensors.values()
         ),
-        configs=listed_configs(text),
-        is_one_operator=len(called) == 1,
-        sizes=symbols.told(text, tensors, frozenset(map(as_argument, {**inputs, **held})))
-        if symbols is not None
-        else None,
+        configs=listed_configs(done.text),
+        is_one_operator=done.is_one_operator,
+        sizes=symbols.told(done.text, tensors, taken, done.floats) if symbols is not None else None,
+        saved=done.part.saved,
     )
 
 
-def _on_device(tensor: Tensor) -> Tensor:
+def _on_device(tensor: Tensor, device: str) -> Tensor:
     """A tensor for a kernel's argument. One that is not dense is contiguous there, because host code copies it."""
     expected, stride = 1, tensor.stride()
     for step, size in sorted(zip(stride, tensor.shape, strict=True)):
         if size != 1 and step != expected:
-            return torch.empty(tensor.shape, dtype=tensor.dtype, device="cuda")
+            return torch.empty(tensor.shape, dtype=tensor.dtype, device=device)
         expected *= size
-    return torch.empty_strided(tensor.shape, stride, dtype=tensor.dtype, device="cuda")
+    return torch.empty_strided(tensor.shape, stride, dtype=tensor.dtype, device=device)
 
 
-def _called(instance: Instance, held: dict[str, Tensor]) -> Any:
+def _called(instance: Instance, held: dict[str, Tensor], device: str) -> Any:
     args, named = instance.called()
-    with torch.device("cuda"), WithoutDevice():
+    with torch.device(device), WithoutDevice():
         return torch.func.functional_call(instance.module, held, tuple(args), named)

@@ -35,16 +35,15 @@ def generate(job: Generate) -> Generated:
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = job.cache
     problem, _ = load_with_cases(job.path, "kept", job.cases)
     base = next(case for case in problem.cases if case.timed)
-    if problem.gradients or problem.mutates:
-        return Generated(reason="problems with GRADIENTS or MUTATES are not supported")
     small = next((case for case in problem.cases if case.small), None)
     if small is not None and (random := random_operators(problem.operators(base))):
         drawn = problem.instance(small, seed=0)  # an operator may have a seed and draw nothing
         if accepted(lambda: outputs(cast(drawn, "float64"))) is not None:  # forward may be for GPUs only
             refuse_random(drawn, random)
     outline = problem.outline(base)
+    named = list(zip(outline.input_names, outline.inputs, strict=True))
     inputs = tuple((name, None if isinstance(value, torch.Tensor) else repr(value))
-                   for name, value in zip(outline.input_names, outline.inputs, strict=True))  # fmt: skip
+                   for name, value in named[: len(named) - outline.joint])  # fmt: skip
     # Importing Inductor takes seconds, so it is imported here and not by every fork server.
     from kernelwright.worker.generate.capture import prepare
     from kernelwright.worker.generate.device import pretend
@@ -60,9 +59,10 @@ def generate(job: Generate) -> Generated:
         return Generated(reason="; ".join(series.faults.values()))
     return Generated(
         captures=captures,
-        templates=series.templates() if "extern_kernels." in captures[-1].text else (),
+        templates=series.templates() if any("extern_kernels." in one.text for one in captures[-1].parts) else (),
         rows=series.rows(captures[0]),
         inputs=inputs,
+        mutates=outline.mutates,
         arguments=outline.arguments,
         returns=problem.specs(base).returns,
         precision=problem.precision,

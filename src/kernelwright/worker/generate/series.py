@@ -45,9 +45,9 @@ class Series:
 
     def rows(self, first: Capture) -> tuple[Capture, ...]:
         """Empty where no loop becomes a row in one piece. first: the ordinary capture."""
-        looped = first.text.count(LOOP)
+        looped = _loops(first)
         found = self._captured("rows", whole_rows) if looped else ()
-        return tuple(one for one in found if one.text.count(LOOP) < looped)
+        return tuple(one for one in found if _loops(one) < looped)
 
     def _captured(self, name: str, inside: Callable[[], AbstractContextManager[None]]) -> tuple[Capture, ...]:
         """At all sizes, if that is possible, and at those of the timed case; empty, with the fault in `faults`, where
@@ -103,3 +103,7 @@ class Series:
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == str(self.problem.file)]
         return f"Inductor traced forward for a GPU, and line {lines[-1]}" if lines else "Inductor"
+
+
+def _loops(capture: Capture) -> int:
+    return sum(one.text.count(LOOP) for one in capture.parts)

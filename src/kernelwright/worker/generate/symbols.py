@@ -52,7 +52,6 @@ class Symbols:
         self.names: dict[sympy.Symbol, str] = {}
         self.integers: dict[sympy.Symbol, Any] = {}
         self.numbers = {name: self.new(name, value) for name, value in given.items()}
-        self.floats: dict[float, sympy.Expr] = {}
         self.parts: dict[tuple[sympy.Expr, int], sympy.Symbol] = {}
         self.sides: dict[sympy.Symbol, sympy.Symbol] = {}
         self.quotients: dict[sympy.Symbol, tuple[sympy.Expr, sympy.Expr, int]] = {}
@@ -109,9 +108,10 @@ class Symbols:
     def of_symbol(self, symbol: sympy.Symbol) -> sympy.Expr:
         return self.env.replace(symbol)
 
-    def mark_floats(self, graph: GraphModule) -> None:
-        """Replace numbers that are computed from sizes, such as `d ** -0.5`, by marked constants. Otherwise a kernel
-        would compute them for every element."""
+    def mark_floats(self, graph: GraphModule) -> dict[float, sympy.Expr]:
+        """Replace numbers that are computed from sizes, such as `d ** -0.5`, by marked constants, and give their
+        expressions. Otherwise a kernel would compute them for every element."""
+        floats: dict[float, sympy.Expr] = {}
         for node in list(graph.graph.nodes):
             value = node.meta.get("val")
             if isinstance(value, SymFloat) and any(not _is_size(user) for user in node.users):
@@ -119,10 +119,11 @@ class Symbols:
                 number = float(self.hint(expression))
                 if expression.free_symbols:
                     number *= MARK
-                    self.floats[number] = expression
+                    floats[number] = expression
                 for user in [one for one in node.users if not _is_size(one)]:
                     user.replace_input_with(node, number)
         graph.graph.eliminate_dead_code()
+        return floats
 
     def quotient(self, dividend: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr | None:
         """A symbol for a quotient of sizes, such as a side after a window, plus or minus a number; None for quotients
@@ -170,9 +171,11 @@ class Symbols:
             self.parts[key] = self.new(f"splits_{len(self.parts) + 1}", count).node.expr
         return self.parts[key]
 
-    def told(self, text: str, tensors: Mapping[str, Tensor], taken: frozenset[str]) -> Sizes:
+    def told(
+        self, text: str, tensors: Mapping[str, Tensor], taken: frozenset[str], floats: Mapping[float, sympy.Expr]
+    ) -> Sizes:
         """How the host code reads the symbols from shapes, and what it refuses. text: Inductor's. taken: names of the
-        host code. Raises RuntimeError where the text has lost a number that is computed from sizes."""
+        host code. floats: see `mark_floats`. Raises RuntimeError where the text has lost one of them."""
         quotients = [one for one in self.quotients if self.of_symbol(one) == one]
         self.keep([one for one in quotients if not any(self.of(part).free_symbols for part in self.quotients[one][:2])])
         told = Told(self, tensors)
@@ -191,21 +194,8 @@ class Symbols:
             ),
             conditions=tuple(one for one in conditions if one != "True"),
             least={names[one]: self.least(one) for one in sorted(free, key=str) if one not in self.parts.values()},
-            floats={text: say(found) for text, found in self._floats_in(text)},
+            floats={text: say(found) for text, found in _floats_in(text, floats)},
         )
-
-    def _floats_in(self, text: str) -> Iterator[tuple[str, sympy.Expr]]:
-        written = {one.value for source in _sources(text) for one in ast.walk(ast.parse(source))
-                   if isinstance(one, ast.Constant) and type(one.value) is float}  # fmt: skip
-        lost = dict(self.floats)
-        for number in written:
-            for marked, expression in self.floats.items():
-                for found, meant in ((marked, expression), (1 / marked, 1 / expression)):
-                    if math.isclose(number, found, rel_tol=2.0**-50) or math.isclose(-number, found, rel_tol=2.0**-50):
-                        lost.pop(marked, None)
-                        yield repr(number), meant if number * found > 0 else -meant
-        if lost:
-            raise RuntimeError(f"the kernels lost the number {spelled(next(iter(lost.values())), self.names)}")
 
     def conditions(self) -> list[sympy.Basic]:
         """What was assumed of the symbols, without what follows from their least values; of several limits of one
@@ -285,6 +275,20 @@ def numbers_to_try(problem: LoadedProblem, case: Case) -> list[dict[str, int]]:
              if isinstance(one, ast.Name | ast.arg)} | {OF_CONSTRUCTOR}  # fmt: skip
     without = {name: value for name, value in every.items() if name.partition("[")[0] not in given}
     return [one for n, one in enumerate((every, without)) if one and one not in (every, without)[:n]]
+
+
+def _floats_in(text: str, floats: Mapping[float, sympy.Expr]) -> Iterator[tuple[str, sympy.Expr]]:
+    written = {one.value for source in _sources(text) for one in ast.walk(ast.parse(source))
+               if isinstance(one, ast.Constant) and type(one.value) is float}  # fmt: skip
+    lost = dict(floats)
+    for number in written:
+        for marked, expression in floats.items():
+            for found, meant in ((marked, expression), (1 / marked, 1 / expression)):
+                if math.isclose(number, found, rel_tol=2.0**-50) or math.isclose(-number, found, rel_tol=2.0**-50):
+                    lost.pop(marked, None)
+                    yield repr(number), meant if number * found > 0 else -meant
+    if lost:
+        raise RuntimeError(f"the kernels lost the number {next(iter(lost.values()))}")
 
 
 def _plain_number(size: SymInt) -> SymInt | int:

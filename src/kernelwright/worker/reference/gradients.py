@@ -11,6 +11,7 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -38,7 +39,7 @@ class Joint(nn.Module):
     def forward(self, *given: Any) -> tuple[Tensor, ...]:
         inputs, gradients = list(given[: -self.joint_taken]), given[-self.joint_taken :]
         is_differentiated = torch.is_grad_enabled()
-        parameters = [self.get_parameter(name) for name in self.joint_trained]
+        parameters = [attrgetter(name)(self) for name in self.joint_trained]  # also tensors in place of parameters
         with torch.enable_grad(), requiring_gradients(parameters):
             for position in self.joint_inputs:
                 value = inputs[position]
@@ -57,7 +58,7 @@ class Joint(nn.Module):
 
 
 @contextmanager
-def requiring_gradients(parameters: Sequence[nn.Parameter]) -> Iterator[None]:
+def requiring_gradients(parameters: Sequence[Tensor]) -> Iterator[None]:
     """Parameters require a gradient inside, and afterwards what they required before."""
     needed = [parameter.requires_grad for parameter in parameters]
     for parameter in parameters:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import SymInt, Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn.parameter import is_lazy
 
@@ -87,6 +87,8 @@ def prepared_input(file: Path, name: str, value: object, device: str, wanted: to
         if kind := unusual(value):
             raise ProblemError(f"{file}: get_inputs gives {kind} for {name}", "expected a dense tensor")
         return value.detach().to(device, wanted if value.is_floating_point() else None)
+    if isinstance(value, SymInt):  # a number that is an input keeps its value
+        return int(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise ProblemError(
