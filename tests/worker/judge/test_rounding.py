@@ -103,6 +103,20 @@ def test_values_whose_products_overflow_in_another_order_do_not_decide(tmp_path:
     assert values.HUGE not in decided(judge(tmp_path, expression)).values()
 
 
+@pytest.mark.parametrize(("expression", "is_used"), [
+    ("q.std(-1) + 0 * (k + v).amax(-1)", False),
+    ("q / (1 + q.std(-1, keepdim=True)) + 0 * (k + v)", False),
+    ("torch.hypot(q, k) + 0 * v", True),
+    ("torch.nn.functional.normalize(q).abs().clamp(max=0.0) + k - v", False),
+    ("torch.zeros_like(q).normal_(generator=torch.Generator().manual_seed(0)) + q + k + v", True),
+])  # fmt: skip
+def test_huge_values_decide_unless_an_operator_overflows_in_float32_whatever_its_name(
+    tmp_path: Path, expression: str, is_used: bool
+) -> None:
+    """PyTorch on the CPU computes a standard deviation in float64, so that its squares do not overflow."""
+    assert (values.HUGE in decided(judge(tmp_path, expression)).values()) == is_used
+
+
 class Product(torch.nn.Module):
     def __init__(self, of: Callable[[Tensor, Tensor], Tensor]) -> None:
         super().__init__()

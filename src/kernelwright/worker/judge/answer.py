@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case, TensorSpec
@@ -24,6 +26,7 @@ from kernelwright.worker.reference.drawn import require_same_sizes
 from kernelwright.worker.reference.instance import (
     Instance,
     Specs,
+    Watching,
     accepted,
     cast,
     framework_outputs,
@@ -38,21 +41,17 @@ LEAST_FINITE = 0.5
 UNORDERED = ("topk", "sort", "kthvalue", "median", "mode", "unique", "multinomial")
 """Name parts of operators that may choose any of several equal values, so that ties have several right results."""
 
-SQUARING = ("norm", "std", "var", "hypot", "dist")
-"""Name parts of operators that take the root of squares: PyTorch may compute them in a wider type than a kernel does.
-"""
-
 OPEN = {
     values.TIED: UNORDERED, values.ROWS: UNORDERED, values.SLICES: UNORDERED,
-    values.HUGE: (*SQUARING, *UNORDERED), values.GREAT: UNORDERED,
-    values.PLAIN[values.HUGE]: (*SQUARING, *UNORDERED), values.PLAIN[values.GREAT]: UNORDERED,
-    values.PLAIN[values.LARGE]: UNORDERED,
+    values.HUGE: UNORDERED, values.GREAT: UNORDERED, values.PLAIN[values.HUGE]: UNORDERED,
+    values.PLAIN[values.GREAT]: UNORDERED, values.PLAIN[values.LARGE]: UNORDERED,
 }  # fmt: skip
 """Distributions that do not judge a forward with such operators. Values of one sign that are small beside their common
 offset, and few whole numbers, have as many ties as values that were tied on purpose."""
 
-MULTIPLYING = ("mul", "mm", "addc")
-"""Name parts of operators that multiply tensors."""
+WIDENED = 8
+"""The range of float64's exponents over float32's. Where an operator overflows on values whose exponent is as many
+times as large, a kernel overflows in float32. PyTorch itself may not: it computes some operators in a wider type."""
 
 SAME_TWICE = 1e-6
 """Share of an output's scale by which two calls in float64 may differ, because sums may add up in any order."""
@@ -109,11 +108,12 @@ def answered(
     usable and the errors, where this draw was made before: only its tensors are made again.
     """
 
-    def drawn(tried: str, positive: bool = False) -> Instance:
+    def drawn(tried: str, positive: bool = False, widened: int = 1) -> Instance:
         instance = problem.instance(case, seed=seed, device=device)
         signal.apply(instance.module, gains or {})
         weights.redraw(instance.module, tried, seed)
-        values.redraw(instance.inputs, tried, seed, positive=positive)
+        instance = instance if widened == 1 else cast(instance, "float64")
+        values.redraw(instance.inputs, tried, seed, positive=positive, widened=widened)
         return instance
 
     if known is not None:
@@ -122,7 +122,6 @@ def answered(
     def measured(answer: Answer) -> Answer:
         return with_sensitivity(answer, seed, floors) if sensitive else with_scales_moved(answer, seed)
 
-    multiplies = any(part in name for part in MULTIPLYING for name in operators)
     for tried in values.fallbacks(distribution):
         answer = None  # frees the memory of an unusable draw for the next one
         if tried == values.AS_GIVEN:
@@ -132,12 +131,14 @@ def answered(
         try:
             if tried == values.SPECIAL and meets_zeros(drawn(tried), operators):
                 continue  # NaN or nothing: both are right
-            if tried in values.ONE_SIGNED and multiplies and overflows(drawn(tried, positive=True)):
+            if tried in values.ONE_SIGNED and overflows(drawn(tried, positive=True)):
                 continue  # silu(-1e31) * 1e31 is 0, but not for a kernel that multiplies in another order
             if any("prod" in name for name in operators) and rounding.products_may_overflow(drawn(tried)):
                 continue  # a scan that begins with the last factors has infinity times 0
             answer = judged(drawn(tried), tried)
             if tried in values.MAGNITUDES and not steady(answer, seed):
+                continue
+            if tried in values.MAGNITUDES and overflows_inside(answer.instance, drawn(tried, widened=WIDENED)):
                 continue
         except ProblemError as error:
             if is_out_of_memory(error):
@@ -335,6 +336,25 @@ def overflows(instance: Instance) -> bool:
     """Whether the framework computes an infinite output."""
     made = (comparable(one) for one in framework_outputs(instance) if one.is_floating_point())
     return any(bool(one.isinf().any()) for one in made)
+
+
+def overflows_inside(instance: Instance, widened: Instance) -> bool:
+    """Whether an operator of forward gives infinity or NaN on `widened` that it does not give on `instance`."""
+    fewer, more = not_finite(cast(instance, "float64")), not_finite(widened)
+    return len(fewer) != len(more) or any(one < other for one, other in zip(fewer, more, strict=True))
+
+
+def not_finite(instance: Instance) -> list[int]:
+    """For each result of an operator in forward, how many of its elements are NaN or infinite."""
+    found: list[int] = []
+
+    def see(func: Any, args: Any, named: Any, made: Any) -> None:
+        floats = [one for one in tree_leaves(made) if isinstance(one, torch.Tensor) and one.is_floating_point()]
+        found.extend(0 if "empty" in func.__name__ else int((~one.isfinite()).sum()) for one in floats)
+
+    with Watching(see):
+        outputs(instance)
+    return found
 
 
 def as_described(answer: Answer, case: str, described: Specs) -> Answer:

@@ -123,10 +123,13 @@ def fallbacks(distribution: str) -> tuple[str, ...]:
     return (distribution, *MILDER.get(distribution, ()), AS_GIVEN)
 
 
-def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, positive: bool = False) -> None:
+def redraw(
+    inputs: tuple[Input, ...], distribution: str, seed: int, *, positive: bool = False, widened: int = 1
+) -> None:  # fmt: skip
     """Change the inputs of a draw to `distribution`, in place: float tensors by value, whole numbers by permutation.
 
-    positive: in ONE_SIGNED distributions, make every input positive, not every second one.
+    positive: in ONE_SIGNED distributions, make every input positive, not every second one. widened: a factor of the
+    exponents of MAGNITUDES.
     """
     if distribution in (AS_GIVEN, *WEIGHTS, UNEVEN_WEIGHTS):
         return
@@ -150,7 +153,7 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, positive:
                     lines.redraw(value, generator, last=distribution == ROWS)
             else:
                 salt = random.Random(f"{seed} {position} {distribution}").getrandbits(31)
-                _changed(value, distribution, salt, sign=1 if positive or len(floats) % 2 == 0 else -1)
+                _changed(value, distribution, salt, 1 if positive or len(floats) % 2 == 0 else -1, widened)
         elif _may_permute(value) and not is_told:
             units = value if lines.is_mask(value) else value.view(-1)
             order = torch.randperm(len(units), generator=generator, device=value.device)
@@ -165,10 +168,10 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, positive:
         _place(chosen, (math.inf, -math.inf, math.nan), generator)
 
 
-def _changed(tensor: Tensor, distribution: str, salt: int, sign: int) -> None:
+def _changed(tensor: Tensor, distribution: str, salt: int, sign: int, widened: int) -> None:
     """Change a float tensor in place, by a function of each non-zero value or of its position.
 
-    salt: selects the values where only some change. sign: 1 or -1, for distributions of one sign.
+    salt: selects the values where only some change. sign: 1 or -1, for distributions of one sign. widened: see `redraw`.
     """
     if distribution == RAMP:
         _ramp(tensor)
@@ -180,7 +183,7 @@ def _changed(tensor: Tensor, distribution: str, salt: int, sign: int) -> None:
     few = min(max(tensor.numel() // FEW_ELEMENTS, PARTLY_ONE_IN), FEW_ONE_IN_AT_MOST)
 
     def power(exponent: int) -> float:
-        return 2.0 ** (min(exponent, HALF_EXPONENT) if tensor.dtype == torch.float16 else exponent)
+        return 2.0 ** (min(exponent, HALF_EXPONENT) if tensor.dtype == torch.float16 else exponent * widened)
 
     def plain(v: Tensor) -> Tensor:
         return (v.abs() / (deviation or 1.0)).ceil().clamp(1, PLAIN_LARGEST)
