@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
-from kernelwright.worker.judge.choices import choices
+from kernelwright.worker.judge.choices import CHOOSING, Choosing
 from kernelwright.worker.judge.judge import Judge
 from kernelwright.worker.reference import values
 
@@ -101,18 +102,99 @@ def test_where_pytorch_says_which_or_more_is_computed_of_them_whole_numbers_have
         assert reason(made, 0, other_order(x, 1)[1][:, 0]) != ""
 
 
-def test_outputs_without_whole_numbers_run_nothing() -> None:
-    assert choices(lambda: pytest.fail("forward was called"), (torch.ones(2), torch.ones(2) > 0)) == [None, None]
+OF_ANOTHER = "torch.sin(x).gather(-1, (x * 1).topk(6, dim=-1).indices)"
+"""The sines of equal values are equal; those of the places below are not."""
+OF_PLACES = "torch.sin(torch.arange(64, device=x.device) + 0 * x).gather(-1, (x * 1).topk(6, dim=-1).indices)"
 
 
-@pytest.mark.parametrize("distribution", [values.HUGE, values.GREAT, values.PLAIN[values.HUGE], values.TIED])
-def test_distributions_with_ties_do_not_judge_what_orders_values(tmp_path: Path, distribution: str) -> None:
-    """Values of one sign and about 1e31: the smallest of 2000 lie next to their offset, and half of all draws have a
-    tie among the five of a row. A published topk was refused for that."""
-    made = judge(tmp_path, "x.gather(-1, x.topk(6, dim=-1).indices.flip(-1))")
-    found = {made.answer("small", draw).distribution for draw in made.draws_for("small")}
-    assert values.SCALED_UP in found
-    assert distribution not in found
+def by_places(x: Tensor, places: Tensor) -> Tensor:
+    return torch.sin(torch.arange(64) + 0 * x).gather(-1, places)
+
+
+def in_order(x: Tensor) -> Tensor:
+    return x.sort(dim=-1, descending=True, stable=True).indices[:, :6].contiguous()
+
+
+def refused(made: Judge, kernel: Callable[[Tensor], Tensor]) -> set[str]:
+    """The distributions on which a kernel is wrong."""
+    found = set()
+    for draw in made.draws_for("small"):
+        answer = made.answer("small", draw)
+        x = answer.instance.inputs[0]
+        assert isinstance(x, Tensor)
+        if made._compared("small", draw, 0, kernel(x)).reason:
+            found.add(answer.distribution)
+    return found
+
+
+@pytest.mark.parametrize("expression", [OF_ANOTHER, OF_PLACES, "x.gather(-1, x.topk(6, dim=-1).indices.flip(-1))"])
+@pytest.mark.parametrize("distribution", [values.HUGE, values.TIED, values.ROWS, values.SLICES])
+def test_distributions_with_ties_judge_what_orders_values(tmp_path: Path, expression: str, distribution: str) -> None:
+    made = judge(tmp_path, expression)
+    assert distribution in {made.answer("small", draw).distribution for draw in made.draws_for("small")}
+
+
+@pytest.mark.parametrize("choose", [
+    in_order, lambda x: other_order(x, 6)[1], lambda x: x.topk(6, dim=-1).indices,
+    lambda x: torch.where((torch.arange(len(x)) % 2 == 0)[:, None], in_order(x), other_order(x, 6)[1]),
+])  # fmt: skip
+def test_a_kernel_that_chooses_the_first_or_the_last_of_equal_values_is_right(
+    tmp_path: Path, choose: Callable[[Tensor], Tensor]
+) -> None:
+    """The last one in other rows than the first."""
+    assert refused(judge(tmp_path, OF_PLACES), lambda x: by_places(x, choose(x))) == set()
+
+
+@pytest.mark.parametrize("expression", [OF_ANOTHER, OF_PLACES])
+def test_a_kernel_that_takes_equal_values_together_is_refused_where_there_are_some(
+    tmp_path: Path, expression: str
+) -> None:
+    """It masks all that equal the maximum."""
+
+    def once_each(x: Tensor) -> Tensor:
+        left, found = x.clone(), []
+        for _ in range(6):
+            found.append(left.argmax(-1, keepdim=True))
+            left.masked_fill_(left == left.amax(-1, keepdim=True), -torch.inf)
+        places = torch.cat(found, -1)
+        return torch.sin(x).gather(-1, places) if expression == OF_ANOTHER else by_places(x, places)
+
+    assert values.TIED in refused(judge(tmp_path, expression), once_each)
+
+
+def test_a_row_of_which_some_values_are_of_one_order_and_some_of_another_is_wrong(tmp_path: Path) -> None:
+    def mixed(x: Tensor) -> Tensor:
+        one, other = by_places(x, in_order(x)), by_places(x, other_order(x, 6)[1])
+        return torch.where(torch.arange(6) % 2 == 0, one, other)
+
+    assert values.TIED in refused(judge(tmp_path, OF_PLACES), mixed)
+
+
+def test_rounding_does_not_change_which_of_equal_values_is_chosen(tmp_path: Path) -> None:
+    """Moved values are not equal any more: another choice would explain any error."""
+    made = judge(tmp_path, OF_PLACES)
+    draw = next(one for one in made.draws_for("small") if made.answer("small", one).distribution == values.TIED)
+    (sensitive,) = made.answer("small", draw).sensitive
+    assert sensitive is not None
+    assert float(sensitive.max()) < 10
+
+
+@pytest.mark.parametrize("name", sorted(CHOOSING))
+@pytest.mark.parametrize("last", [False, True])
+def test_every_choice_equals_the_operator(name: str, last: bool) -> None:
+    x = torch.randint(0, 4, (5, 9), generator=torch.Generator().manual_seed(3)).double()
+    arguments = {"topk": (4,), "kthvalue": (4,)}.get(name, ())
+    expected = getattr(torch, name)(x, *arguments, dim=-1)
+    with Choosing(last=last):
+        found, at = getattr(torch, name)(x, *arguments, dim=-1)
+    assert torch.equal(found, expected[0])
+    places = at if at.dim() == x.dim() else at[:, None]
+    assert torch.equal(x.gather(-1, places).view_as(found), found)
+    for row, of_row in zip(x, places, strict=True):
+        for value in of_row.new_tensor([int(row[one]) for one in of_row]).unique():
+            mine = [one for one in of_row.tolist() if row[one] == value]
+            every = (row == value).nonzero().flatten().tolist()
+            assert sorted(mine) == (every[-len(mine) :] if last else every[: len(mine)])
 
 
 @pytest.mark.parametrize("body", [

@@ -2,8 +2,8 @@
 
 A distribution on which the reference overflows or gives mostly NaN in the problem's dtype is not used to judge a
 candidate; the next milder distribution is drawn instead. Strict distributions (zeros, ties, very large or small values)
-have more conditions. All outputs of the framework have to be finite and precise. No operator of the reference may allow
-several right results. For large values, rounding of intermediate results must not change the outputs much.
+have more conditions. All outputs of the framework have to be finite and precise. For large values, rounding of
+intermediate results must not change the outputs much, and no operator may overflow in float32.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_leaves
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case, TensorSpec
 from kernelwright.worker.judge import elementwise, float8, rounding, tf32, tolerance
-from kernelwright.worker.judge.choices import Choice, choices
+from kernelwright.worker.judge.choices import INDICES, Choice, Choosing, Pick
 from kernelwright.worker.judge.padding import meets_zeros
 from kernelwright.worker.judge.untouched import comparable, untouched
 from kernelwright.worker.reference import signal, values, weights
@@ -37,17 +37,6 @@ from kernelwright.worker.reference.load import LoadedProblem
 
 LEAST_FINITE = 0.5
 """The least share of finite expected outputs. With fewer, a comparison says little, and the draw is not usable."""
-
-UNORDERED = ("topk", "sort", "kthvalue", "median", "mode", "unique", "multinomial")
-"""Name parts of operators that may choose any of several equal values, so that ties have several right results."""
-
-OPEN = {
-    values.TIED: UNORDERED, values.ROWS: UNORDERED, values.SLICES: UNORDERED,
-    values.HUGE: UNORDERED, values.GREAT: UNORDERED, values.PLAIN[values.HUGE]: UNORDERED,
-    values.PLAIN[values.GREAT]: UNORDERED, values.PLAIN[values.LARGE]: UNORDERED,
-}  # fmt: skip
-"""Distributions that do not judge a forward with such operators. Values of one sign that are small beside their common
-offset, and few whole numbers, have as many ties as values that were tied on purpose."""
 
 WIDENED = 8
 """The range of float64's exponents over float32's. Where an operator overflows on values whose exponent is as many
@@ -68,7 +57,9 @@ class Answer:
     sensitive: see `elementwise`, None where it was not asked for. floors, units: then the typical size of each output
     on the problem's own inputs, and the framework's largest error in units. left_alone: for each input that forward
     changes in place the elements that it does not touch. choices: for each output of indices how PyTorch may choose
-    among equal values. overflows: whether a value is past the largest number of a float8 output."""
+    among equal values. others: for each output, what is as right as `expected` because equal values have no order.
+    picks: of the equal values, those that `expected` is of. overflows: whether a value is past the largest number of a
+    float8 output."""
 
     instance: Instance
     distribution: str
@@ -84,6 +75,8 @@ class Answer:
     """If the inputs are a reading of padded memory: an instance whose inputs are that memory, in one dimension."""
     left_alone: list[torch.Tensor] = field(default_factory=list)
     choices: list[Choice | None] = field(default_factory=list)
+    others: list[list[torch.Tensor]] = field(default_factory=list)
+    picks: list[Pick] = field(default_factory=list)
     overflows: bool = False
 
     @property
@@ -120,14 +113,13 @@ def answered(
         return judged(drawn(known[0]), *known)
 
     def measured(answer: Answer) -> Answer:
-        return with_sensitivity(answer, seed, floors) if sensitive else with_scales_moved(answer, seed)
+        with Choosing(answer.picks):
+            return with_sensitivity(answer, seed, floors) if sensitive else with_scales_moved(answer, seed)
 
     for tried in values.fallbacks(distribution):
         answer = None  # frees the memory of an unusable draw for the next one
         if tried == values.AS_GIVEN:
             break
-        if any(part in name for part in OPEN.get(tried, ()) for name in operators):
-            continue
         try:
             if tried == values.SPECIAL and meets_zeros(drawn(tried), operators):
                 continue  # NaN or nothing: both are right
@@ -185,33 +177,59 @@ def judged(
 
     The float64 outputs are computed first: for a large case they take the most memory, and nothing else is there yet.
     """
-    exact = outputs(cast(instance, "float64"))
-    produced = as_before(instance, exact, framework_outputs(instance))
-    own = own_errors(instance, produced, exact, distribution != values.AS_GIVEN) if known is None else known
-    halves = (torch.float16, torch.bfloat16)
-    expected = [e.float() if p.dtype in halves and e.is_floating_point() else e
-                for p, e in zip(produced, exact, strict=True)]  # fmt: skip
-    in_float8 = float8.rounded(instance, produced, exact)
-    rounded = [(one.least, one.largest) if one else also
-               for one, also in zip(in_float8, as_right(instance, produced, exact), strict=True)]  # fmt: skip
-    left_alone = untouched(instance, produced, exact)
+    with Choosing() as seen:
+        exact = outputs(cast(instance, "float64"))
+    with Choosing(seen.picks, notes=True) as noted:
+        produced = as_before(instance, exact, framework_outputs(instance))
+    chosen = [noted.of(one) if one.dtype in INDICES else None for one in produced]
+    del noted
+    with Choosing(seen.picks):
+        own = own_errors(instance, produced, exact, distribution != values.AS_GIVEN) if known is None else known
+        in_float8 = float8.rounded(instance, produced, exact)
+        rounded = [(one.least, one.largest) if one else also
+                   for one, also in zip(in_float8, as_right(instance, produced, exact), strict=True)]  # fmt: skip
+        left_alone = untouched(instance, produced, exact)
+    others = [[narrowed(one, p.dtype) for one in some]
+              for some, p in zip(chosen_otherwise(instance, exact, seen), produced, strict=True)]  # fmt: skip
+    expected = [narrowed(e, p.dtype) for e, p in zip(exact, produced, strict=True)]
     parts = (
         *instance.inputs,
         *instance.module.parameters(),
         *instance.module.buffers(),
         *expected,
-        *itertools.chain(*rounded),
+        *itertools.chain(*rounded, *others),
         *left_alone,
     )
     tensors = [part for part in parts if isinstance(part, torch.Tensor)]
-    chosen = choices(lambda: framework_outputs(instance), produced)
-    tensors += [one.source for one in chosen if one is not None]
+    tensors += [*(one.source for one in chosen if one is not None), *itertools.chain(*seen.picks)]
     return Answer(
         instance=instance, distribution=distribution, expected=expected, own=own,
         dtypes=[p.dtype for p in produced], rounded=rounded, nbytes=sum(t.nbytes for t in tensors),
         sensitive=[None] * len(produced), floors=[], units=[], left_alone=left_alone,
-        choices=chosen, overflows=any(one is not None and one.overflows for one in in_float8),
+        choices=chosen, others=others, picks=seen.picks,
+        overflows=any(one is not None and one.overflows for one in in_float8),
     )  # fmt: skip
+
+
+def narrowed(exact: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """An output in float64 as it is kept: in float32, which holds more digits than half precision needs."""
+    is_half = dtype in (torch.float16, torch.bfloat16) and exact.is_floating_point()
+    return exact.float() if is_half else exact
+
+
+def chosen_otherwise(instance: Instance, exact: tuple[torch.Tensor, ...], seen: Choosing) -> list[list[torch.Tensor]]:
+    """For each output, what it is in float64 where other ones of equal values are chosen: the first, the last, and
+    those that PyTorch chooses in the problem's dtype. seen: how forward chose for `exact`."""
+    if not any(bool(tied.any()) for _, tied in seen.picks):
+        return [[] for _ in exact]
+    with Choosing() as theirs:
+        framework_outputs(instance)
+    runs: list[tuple[torch.Tensor, ...]] = []
+    for choosing in (Choosing(last=False), Choosing(last=True), Choosing(theirs.picks)):
+        with choosing:
+            runs.append(outputs(cast(instance, "float64")))
+    return [[one for one in others if one.shape == e.shape and not torch.equal(one, e)]
+            for e, others in zip(exact, zip(*runs, strict=True), strict=True)]  # fmt: skip
 
 
 def own_errors(
@@ -327,7 +345,8 @@ def precise(own: tolerance.Errors, dtype: torch.dtype) -> bool:
 def steady(answer: Answer, seed: int) -> bool:
     """Whether outputs keep half of their digits when intermediate results are rounded to the output's dtype."""
     floats = [tolerance.real(dtype) for dtype in answer.dtypes if not tolerance.is_quantized(dtype)]
-    made = rounding.roughly(cast(answer.instance, "float64"), floats[0] if floats else torch.float32, seed)
+    with Choosing(answer.picks):
+        made = rounding.roughly(cast(answer.instance, "float64"), floats[0] if floats else torch.float32, seed)
     found = [tolerance.errors(m, e) for m, e in zip(made, answer.expected, strict=True)]
     return all(map(precise, found, answer.dtypes))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from kernelwright.worker.judge import elementwise, tolerance
+from kernelwright.worker.judge.choices import nearest
 from kernelwright.worker.judge.draws import Draws
 
 
@@ -37,6 +38,8 @@ def compared(draws: Draws, case: str, draw: int, output: int, actual: torch.Tens
     expected, sensitive = answer.expected[output], answer.sensitive[output]
     if answer.choices and (choice := answer.choices[output]) is not None:
         actual = choice.settled(actual, expected)
+    if answer.others:
+        expected = nearest(actual, expected, answer.others[output])
 
     def errors(made: torch.Tensor) -> tuple[tolerance.Errors, str]:
         found = tolerance.errors(made, expected, not answer.as_given, answer.rounded[output], limit.scale)

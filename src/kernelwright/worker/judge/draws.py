@@ -32,6 +32,7 @@ from kernelwright.worker.judge.answer import (
     usable,
     with_sensitivity,
 )
+from kernelwright.worker.judge.choices import Choosing
 from kernelwright.worker.judge.kept import Kept
 from kernelwright.worker.plan.plan import AGAIN, AGAIN_FEW, AS_DENSE
 from kernelwright.worker.reference import signal, values
@@ -249,7 +250,9 @@ class Draws:
         given = self.problem.instance(self.cases[case], seed=self.secret, device=self.device)
         by_strides = readings(self.specs[case])[(AS_DENSE - draw) // 2]
         read, memory = as_dense(given, strided(self.specs[case]), self.secret, by_strides)
-        made = with_sensitivity(judged(in_own_memory(read)), self.secret, self.floors[case])
+        answer = judged(in_own_memory(read))
+        with Choosing(answer.picks):
+            made = with_sensitivity(answer, self.secret, self.floors[case])
         return replace(made, instance=read, memory=memory)
 
     def _gains(self, case: str) -> dict[str, float]:

@@ -171,7 +171,8 @@ def redraw(
 def _changed(tensor: Tensor, distribution: str, salt: int, sign: int, widened: int) -> None:
     """Change a float tensor in place, by a function of each non-zero value or of its position.
 
-    salt: selects the values where only some change. sign: 1 or -1, for distributions of one sign. widened: see `redraw`.
+    salt: selects the values where only some change. sign: 1 or -1, for distributions of one sign. widened: as in
+    `redraw`.
     """
     if distribution == RAMP:
         _ramp(tensor)
