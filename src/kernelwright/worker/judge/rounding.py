@@ -4,15 +4,14 @@ With a fused multiply-add, or a sum computed twice in different orders, two read
 rounding error. If scores are about 1e12, that error is 1e5, and the exponential of a score minus the largest score
 overflows in an honest kernel. So the reference is computed in float64, with an error of up to one eps in each read of
 an intermediate result. Values that the dtype holds exactly (inputs, whole numbers, maxima of inputs) get no error,
-because no kernel has to round them; exact quotients and means get one. Functions that kernels compose of other
-functions get an error in eps of 1.
+because no kernel has to round them. ROWS adds what this does not express.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -26,8 +25,8 @@ from kernelwright.worker.reference.pieces import pieces
 
 READINGS = 4
 """How often the reference is computed with rounded intermediate results, because one reading may move an element little
-by chance. In the first, the results of all functions of COMPOSED are too large; in the second, of every other one; in
-the rest, each element may be too large or too small. So if two of these functions meet in an element, their errors add
+by chance. In the first, the results of all composed functions are too large; in the second, of every other one; in the
+rest, each element may be too large or too small. So if two of these functions meet in an element, their errors add
 up in one reading and cancel in another."""
 
 
@@ -59,7 +58,7 @@ def roughly(
     which each element may be too large or too small.
     """
     shifted = shifted if shifted is not None else []
-    with sdpa_kernel(SDPBackend.MATH), _Rough(dtype, seed + reading, shifted, reading, share):
+    with sdpa_kernel(SDPBackend.MATH), Rough(dtype, seed + reading, shifted, reading, share):
         return outputs(wide)
 
 
@@ -142,16 +141,15 @@ def _narrow(number: float) -> float:
     return narrow if math.isfinite(narrow) else number
 
 
-class _Rough(TorchDispatchMode):
-    """Adds rounding errors to intermediate results. Operators that subtract a maximum read their input twice, as
-    kernels do."""
+class Rough(TorchDispatchMode):
+    """Adds rounding errors to intermediate results, and computes operators as ROWS says."""
 
     def __init__(self, dtype: torch.dtype, seed: int, shifted: list[Tensor], reading: int, share: float) -> None:
         super().__init__()
         self.shifted, self.asked = shifted, 0
         self.reading, self.composed, self.reads = reading, 0, 0
         self.eps = share * torch.finfo(dtype).eps
-        self.composed_eps = min(self.eps, torch.finfo(torch.float32).eps)
+        self.narrow_eps = min(self.eps, torch.finfo(torch.float32).eps)
         self.held = torch.float32 if dtype == torch.float64 else dtype  # no wider dtype shows what float64 rounds
         self.seed = seed
         self.generators: dict[torch.device, torch.Generator] = {}
@@ -166,61 +164,17 @@ class _Rough(TorchDispatchMode):
             apart = getattr(torch.ops.aten.div, func._overloadname)
             return args[0].copy_(self.__torch_dispatch__(apart, types, args, kwargs))
         name = func._schema.name.partition("::")[2]
-        if name in VARIANCES and func._overloadname == "correction" and args[0].dtype == torch.float64:
-            return self._variance(name, *args, **kwargs)
-        if name in SHIFTED:
-            other = self._made_before(args[0])
-            with self:
-                made = SHIFTED[name](args[0], other, *args[1:], **kwargs)
-            return self._with_rounded_sum(name, made, *args) if self.reading < READINGS and name in SUMS else made
-        args, kwargs = tree_map(self._read, args), tree_map(self._read, kwargs)
-        made = func(*args, **kwargs)
-        if name in COMPOSED and made.dtype == torch.float64:
-            # tanh(1e-9) is 1e-9, but 0 in a kernel that composes it of terms as large as 1.
-            is_sure = self._is_exact(made) & ((made == 0) | (made.abs() >= 1))
-            return torch.where(is_sure, made, made + self.composed_eps * COMPOSED_EPS * self._side(made))
-        if name in DIVISIONS and made.dtype == torch.float64 and not kwargs.get("rounding_mode"):
-            return self._divided(made, args[-1], made == made.round(), self._part(made))
-        if name == "mean" and made.dtype == torch.float64 and made.numel():
-            return self._divided(made, args[0].numel() / made.numel(), made == made.round(), self._part(made).sign())
-        if name in FACTORS:
-            sizes = [one if not isinstance(one, Tensor) else one.abs() if at in FACTORS[name] else torch.zeros_like(one)
-                     for at, one in enumerate(args)]  # fmt: skip
-            return self._summed(made, lambda: func(*sizes, **kwargs))
+        rows = [row for row in ROWS.values() if name in row.operators]
+        made = next((row.instead(self, func, *args, **kwargs) for row in rows if row.instead is not None), None)
+        if made is None:
+            args, kwargs = tree_map(self.read, args), tree_map(self.read, kwargs)
+            made = func(*args, **kwargs)
+        if rows and all(one is None or one.dtype == torch.float64 for one in tree_leaves(made)):
+            for row in rows:
+                made = made if row.after is None else row.after(self, func, made, *args, **kwargs)
         return made
 
-    def _divided(self, made: Tensor, divisor: Tensor | float, is_sure: Tensor, part: Tensor) -> Tensor:
-        """A quotient with `part` of a rounding error also where it is exact: a number of halves may be rounded up or
-        down. Not where it is sure (a whole number may be an index, which is exact), and not by a power of two."""
-        mantissa, _ = torch.frexp(torch.as_tensor(divisor, dtype=made.dtype, device=made.device))
-        is_sure = is_sure | (mantissa.abs() == 0.5) | ~self._is_exact(made)
-        return torch.where(is_sure, made, made * (1 + self.composed_eps * part))
-
-    def _variance(
-        self, name: str, x: Tensor, dim: list[int] | None = None, *, correction: float | None = None,
-        keepdim: bool = False,
-    ) -> Any:  # fmt: skip
-        """About a mean that was rounded, as in a kernel. Of equal numbers the square of that error remains."""
-        x = self._read(x)
-        dims = dim or list(range(x.dim()))
-        mean = x.mean(dims, keepdim=True)
-        count = x.numel() / max(mean.numel(), 1)
-        rounded = self._read(self._divided(mean, count, mean == 0, self._part(mean).sign()))
-        variance = (x - rounded).square_().sum(dims, keepdim) if count > 1 else 0.0 * x.sum(dims, keepdim)
-        variance /= max(0.0, count - (1.0 if correction is None else correction))
-        return variance if name == "var" else (variance, mean if keepdim else mean.reshape(variance.shape))
-
-    def _with_rounded_sum(self, name: str, made: Tensor, x: Tensor, dim: int, *_: Any) -> Tensor:
-        """A softmax whose row has one number, the logarithm of the sum of exponentials, rounded. Kernels save it for
-        the backward, and multiply exponents by log2(e): exp(x - it) is off by an eps of it, also where the result is
-        1. Where that is more than SUM_MOST, such a kernel is wrong."""
-        if made.dtype != torch.float64:
-            return made
-        total = torch.logsumexp(x, dim, keepdim=True)
-        moved = self.composed_eps * total.abs()
-        return SUMS[name](made, torch.where(moved <= SUM_MOST, moved * self._part(total), 0.0))
-
-    def _made_before(self, x: Tensor) -> Tensor:
+    def made_before(self, x: Tensor) -> Tensor:
         """The input of this operator in the reading before: a kernel that computes it twice sums in two orders."""
         number, self.asked = self.asked, self.asked + 1
         if number == len(self.shifted):
@@ -228,40 +182,25 @@ class _Rough(TorchDispatchMode):
         other, self.shifted[number] = self.shifted[number], x
         return other if other.shape == x.shape else x
 
-    def _summed(self, made: Any, of_sizes: Callable[[], Any]) -> Any:
-        """A product (or several, or None for one that was not asked for) with the rounding error of its partial sums,
-        which may be larger than their total. Kernels for half precision keep them in float32. of_sizes: gives the same
-        product of absolute values, of which float32 holds all digits only if it holds those of every partial sum: a
-        total that nearly cancels has few."""
-
-        def moved(one: Tensor | None, size: Tensor) -> Tensor | None:
-            if one is None:
-                return None
-            is_sure = self._is_exact(one) & _is_held(size, torch.float32)
-            return torch.where(is_sure, one, one + self.composed_eps * self._part(one) * size)
-
-        is_wide = all(one is None or one.dtype == torch.float64 for one in tree_leaves(made))
-        return tree_map(moved, made, of_sizes()) if is_wide else made
-
-    def _read(self, value: Any) -> Any:
+    def read(self, value: Any) -> Any:
         if not isinstance(value, Tensor) or value.dtype != torch.float64:
             return value
-        part = self._part(value)  # always: a read has its number also where it rounds nothing
-        if value.numel() > LARGE_ELEMENTS and all(bool(self._is_exact(one).all()) for one in pieces(value)):
+        part = self.part(value)  # always: a read has its number also where it rounds nothing
+        if value.numel() > LARGE_ELEMENTS and all(bool(self.is_exact(one).all()) for one in pieces(value)):
             return value  # a large input: what follows takes several times its memory
-        return torch.where(self._is_exact(value), value, value * (1 + self.eps * part))
+        return torch.where(self.is_exact(value), value, value * (1 + self.eps * part))
 
-    def _is_exact(self, value: Tensor) -> Tensor:
+    def is_exact(self, value: Tensor) -> Tensor:
         return _is_held(value, self.held)
 
-    def _side(self, value: Tensor) -> Tensor:
-        """1 or -1 for each element: whether the result of a function of COMPOSED is too large or too small."""
+    def side(self, value: Tensor) -> Tensor:
+        """1 or -1 for each element: whether the result of a composed function is too large or too small."""
         self.composed += 1
         if self.reading < 2:
             return torch.full_like(value, -1.0 if self.reading * self.composed % 2 else 1.0)
-        return self._part(value).sign()
+        return self.part(value).sign()
 
-    def _part(self, value: Tensor) -> Tensor:
+    def part(self, value: Tensor) -> Tensor:
         """A number from -1 to 1 for each element; in the last readings 1 or -1 for all, without dimensions."""
         pattern = self.reading - READINGS - WHOLE_READINGS
         if pattern >= 0:
@@ -277,8 +216,17 @@ def _is_held(value: Tensor, dtype: torch.dtype) -> Tensor:
     return (value.to(dtype).to(value.dtype) == value) | ~value.isfinite()
 
 
-def _softmax(x: Tensor, other: Tensor, dim: int, *_: Any) -> Tensor:
+# --- rows: `rough` is the reading, `func` the operator, `made` its result in float64 ---------------------------
+
+
+def _twice(rough: Rough, func: Any, x: Tensor, *rest: Any, **named: Any) -> Tensor:
     """A compiler may compute the scores once for the numerator and once for the sum, with two orders of summation."""
+    other = rough.made_before(x)
+    with rough:
+        return SHIFTED[func._schema.name.partition("::")[2]](x, other, *rest, **named)
+
+
+def _softmax(x: Tensor, other: Tensor, dim: int, *_: Any) -> Tensor:
     largest = torch.amax(x, dim, keepdim=True)
     above = torch.exp(other - largest)
     below = torch.exp(x - largest)
@@ -301,27 +249,84 @@ def _logsumexp(x: Tensor, other: Tensor, dim: list[int], keepdim: bool = False) 
     return made if keepdim else made.sum(dim)
 
 
-VARIANCES = frozenset({"var", "var_mean"})
-"""Operators that subtract a mean inside and return a square. The outputs of others that subtract one (standard
-deviations, normalisations) move in proportion to their inputs, which `elementwise` measures."""
+def _saved_sum(rough: Rough, func: Any, made: Tensor, x: Tensor, dim: int, *_: Any) -> Tensor:
+    """A softmax whose row has one number, the logarithm of the sum of exponentials, rounded. Kernels save it for the
+    backward, and multiply exponents by log2(e): exp(x - it) is off by an eps of it, also where the result is 1. Where
+    that is more than SUM_MOST, such a kernel is wrong."""
+    if rough.reading >= READINGS:
+        return made
+    total = torch.logsumexp(x, dim, keepdim=True)
+    moved = rough.narrow_eps * total.abs()
+    return made * (1 + torch.where(moved <= SUM_MOST, moved * rough.part(total), 0.0))
+
+
+def _composed(rough: Rough, func: Any, made: Tensor, *_: Any, **__: Any) -> Tensor:
+    """Triton does not have these functions; honest kernels compose them of exp and log: log(1 + exp(x)), exp(x) - 1,
+    2 sigmoid(2 x) - 1. A small result then has an error as large as the rounding error of 1: tanh(1e-9) may be 0."""
+    is_sure = rough.is_exact(made) & ((made == 0) | (made.abs() >= 1))
+    return torch.where(is_sure, made, made + rough.narrow_eps * COMPOSED_EPS * rough.side(made))
+
+
+def _quotient(rough: Rough, func: Any, made: Tensor, *args: Any, rounding_mode: str | None = None) -> Tensor:
+    """x * (1 / y) need not be x / y where that is exact, and a GPU's division in Triton is off by up to two units."""
+    return made if rounding_mode else _divided(rough, made, args[-1], made == made.round(), rough.part(made))
+
+
+def _mean(rough: Rough, func: Any, made: Tensor, x: Tensor, *_: Any, **__: Any) -> Tensor:
+    if not made.numel():
+        return made
+    return _divided(rough, made, x.numel() / made.numel(), made == made.round(), rough.part(made).sign())
+
+
+def _divided(rough: Rough, made: Tensor, divisor: Tensor | float, is_sure: Tensor, part: Tensor) -> Tensor:
+    """A quotient with `part` of a rounding error also where it is exact: a number of halves may be rounded up or down.
+    Not where it is sure (a whole number may be an index, which is exact), and not by a power of two."""
+    mantissa, _ = torch.frexp(torch.as_tensor(divisor, dtype=made.dtype, device=made.device))
+    is_sure = is_sure | (mantissa.abs() == 0.5) | ~rough.is_exact(made)
+    return torch.where(is_sure, made, made * (1 + rough.narrow_eps * part))
+
+
+def _variance(
+    rough: Rough, func: Any, x: Tensor, dim: list[int] | None = None, *, correction: float | None = None,
+    keepdim: bool = False,
+) -> Any:  # fmt: skip
+    """About a mean that was rounded, as in a kernel. Of equal numbers the square of that error remains. The outputs of
+    other operators that subtract a mean (standard deviations, normalisations) move in proportion to their inputs."""
+    if x.dtype != torch.float64 or func._overloadname != "correction":
+        return None
+    x = rough.read(x)
+    dims = dim or list(range(x.dim()))
+    mean = x.mean(dims, keepdim=True)
+    count = x.numel() / max(mean.numel(), 1)
+    rounded = rough.read(_divided(rough, mean, count, mean == 0, rough.part(mean).sign()))
+    variance = (x - rounded).square_().sum(dims, keepdim) if count > 1 else 0.0 * x.sum(dims, keepdim)
+    variance /= max(0.0, count - (1.0 if correction is None else correction))
+    if func._schema.name == "aten::var":
+        return variance
+    return variance, mean if keepdim else mean.reshape(variance.shape)
+
+
+def _in_another_order(rough: Rough, func: Any, made: Any, *args: Any, **kwargs: Any) -> Any:
+    """A product (or several, or None for one that was not asked for) with the rounding error of its partial sums, which
+    may be larger than their total. Kernels for half precision keep them in float32, which holds all digits only if it
+    holds those of the same product of absolute values: a total that nearly cancels has few."""
+    factors = FACTORS[func._schema.name.partition("::")[2]]
+    sizes = func(*(one if not isinstance(one, Tensor) else one.abs() if at in factors else torch.zeros_like(one)
+                   for at, one in enumerate(args)), **kwargs)  # fmt: skip
+
+    def moved(one: Tensor | None, size: Tensor) -> Tensor | None:
+        if one is None:
+            return None
+        is_sure = rough.is_exact(one) & _is_held(size, torch.float32)
+        return torch.where(is_sure, one, one + rough.narrow_eps * rough.part(one) * size)
+
+    return tree_map(moved, made, sizes)
+
 
 SHIFTED: dict[str, Callable[..., Tensor]] = {
     "_softmax": _softmax, "_safe_softmax": _safe_softmax, "_log_softmax": _log_softmax, "logsumexp": _logsumexp,
 }  # fmt: skip
 """Operators that subtract a maximum inside. Each gets its input twice: from this call and from another call."""
-
-SUM_MOST = 2.0**-7
-"""Largest error of a row's sum that a kernel may make by rounding its logarithm: scores of 65,000 in float32."""
-
-SUMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "_softmax": lambda made, moved: made * (1 + moved), "_safe_softmax": lambda made, moved: made * (1 + moved),
-    "_log_softmax": lambda made, moved: made + moved,
-}  # fmt: skip
-"""How a softmax changes where the logarithm of its row's sum does."""
-
-DIVISIONS = frozenset({"div", "reciprocal"})
-"""Operators whose result an honest kernel may round even where it is exact: x * (1 / y) need not be x / y, and Triton's
-own division is off by up to two units on a GPU."""
 
 FACTORS = {
     **dict.fromkeys(("mm", "bmm", "mv", "dot", "vdot", "convolution"), (0, 1)),
@@ -331,11 +336,35 @@ FACTORS = {
 """The positions of a product's factors among an operator's arguments. The other tensors are added. `F.bilinear` calls
 `_trilinear`."""
 
-COMPOSED = frozenset({"softplus", "log1p", "expm1", "tanh"})
-"""Functions that Triton does not have and that honest kernels compose of exp and log: log(1 + exp(x)), exp(x) - 1,
-2 sigmoid(2 x) - 1. A small result then has an error as large as the rounding error of 1."""
+SUM_MOST = 2.0**-7
+"""Largest error of a row's sum that a kernel may make by rounding its logarithm: scores of 65,000 in float32."""
 
 COMPOSED_EPS = 0.5
-"""The error of COMPOSED functions here, in eps of 1. A kernel may be off by 16 times that
+"""The error of composed functions here, in eps of 1. A kernel may be off by 16 times that
 (`elementwise.EXPLAINED_ELSEWHERE`), which is eight eps. A kernel in float32 is off by one eps, and by two or three if
 the GPU's exponential is off by two units."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Operators that honest kernels compute in another way, which is the same in exact arithmetic.
+
+    instead: computes an operator; None where the row does not apply. after: gives a result in float64 further errors.
+    """
+
+    operators: frozenset[str]
+    instead: Callable[..., Any] | None = None
+    after: Callable[..., Any] | None = None
+
+
+ROWS = {
+    "scores that are computed twice": Row(frozenset(SHIFTED), instead=_twice),
+    "the saved logarithm of a sum": Row(frozenset({"_softmax", "_safe_softmax"}), after=_saved_sum),
+    "functions composed of others": Row(frozenset({"softplus", "log1p", "expm1", "tanh"}), after=_composed),
+    "a product with a reciprocal": Row(frozenset({"div", "reciprocal"}), after=_quotient),
+    "a mean by division": Row(frozenset({"mean"}), after=_mean),
+    "a variance about a rounded mean": Row(frozenset({"var", "var_mean"}), instead=_variance),
+    "sums of products in another order": Row(frozenset(FACTORS), after=_in_another_order),
+}
+"""All that is computed in another way. Every other operator has the errors of what it reads. Without any one row an
+honest kernel is refused (`tests/worker/judge/test_rows.py`)."""

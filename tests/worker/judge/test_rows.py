@@ -1,0 +1,169 @@
+"""The ways in which honest kernels compute operators: each is the same in exact arithmetic, and needed by a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.utils._pytree import tree_leaves
+
+from kernelwright.worker.judge import rounding
+from kernelwright.worker.judge.choices import CHOOSING
+from kernelwright.worker.judge.judge import Judge
+from kernelwright.worker.judge.rounding import ROWS, Rough
+
+PROBLEM = """
+import torch
+import torch.nn.functional as F
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return {expression}
+
+CASES = [dict(name="small", small=True), dict(name="timed")]
+
+def get_inputs():
+    return [{inputs}]
+
+def get_init_inputs():
+    return []
+"""
+
+EPS = torch.finfo(torch.float32).eps
+KEEP = torch.ones(8, 8, dtype=torch.bool).tril()
+
+
+def attention(x: Tensor) -> Tensor:
+    """As Triton compiles it for a GPU: scores are added up from one end for the quotient, and in pairs for the sum."""
+    q, k, v = x
+    terms = q[:, :, None, :] * k[:, None, :, :]
+    one, pairs = terms[..., 0], terms
+    for number in range(1, terms.shape[-1]):
+        one = one + terms[..., number]
+    while pairs.shape[-1] > 1:
+        pairs = pairs[..., ::2] + pairs[..., 1::2]
+    one, other = ((made * 0.25).masked_fill(~KEEP, -torch.inf) for made in (one, pairs[..., 0]))
+    largest = other.amax(-1, keepdim=True)
+    share = torch.exp(one - largest) / torch.exp(other - largest).sum(-1, keepdim=True)
+    return (share[..., None] * v[:, None, :, :]).sum(-2)
+
+
+def softmax_of_saved_sum(x: Tensor) -> Tensor:
+    """As a backward does: the forward saves the logarithm of each row's sum."""
+    return (x - torch.logsumexp(x, -1, keepdim=True)).exp()
+
+
+def tanh_by_sigmoid(x: Tensor) -> Tensor:
+    return x - (2 * torch.sigmoid(2e-3 * x) - 1) * 1000
+
+
+def quantised(x: Tensor) -> Tensor:
+    """Triton's division is off by up to two units on a GPU."""
+    return torch.round(x / (x.abs().amax(-1, keepdim=True) / 127) * (1 - 2 * EPS)).to(torch.int8)
+
+
+def variance(x: Tensor) -> Tensor:
+    """The mean is a sum divided on a GPU."""
+    mean = x.double().mean(-1, keepdim=True).float() * (1 + EPS)
+    return ((x - mean) ** 2).mean(-1)
+
+
+ATTENTION = (
+    "torch.softmax((x[0] @ x[1].mT * 0.25).masked_fill(~torch.ones(8, 8, dtype=torch.bool).tril(), float('-inf')), -1)"
+    " @ x[2]"
+)
+HALVES = "torch.cat([torch.ones(8, 1), torch.randn(8, 31).sign() / 2], 1) * (1143 / 1024)"
+"""With a scale of 9/1024 the quotients are exact."""
+
+SEED = 55
+"""One with which an honest attention was refused on an H200."""
+
+KERNELS: dict[str, tuple[str, str, Callable[[Tensor], Tensor]]] = {
+    "scores that are computed twice": (ATTENTION, "torch.randn(3, 2, 8, 16)", attention),
+    "sums of products in another order": (ATTENTION, "torch.randn(3, 2, 8, 16)", attention),
+    "the saved logarithm of a sum": ("torch.softmax(x, -1)", "4 * torch.randn(24, 200)", softmax_of_saved_sum),
+    "functions composed of others": ("x - torch.tanh(1e-3 * x) * 1000", "torch.randn(500)", tanh_by_sigmoid),
+    "a product with a reciprocal": (
+        "torch.round(x / (x.abs().amax(-1, keepdim=True) / 127)).to(torch.int8)", HALVES, quantised
+    ),
+    "a mean by division": ("((x - x.mean(-1, keepdim=True)) ** 2).mean(-1)", "torch.randn(1, 3, 51)", variance),
+    "a variance about a rounded mean": ("x.var(-1, correction=0)", "torch.randn(1, 3, 51)", variance),
+}  # fmt: skip
+"""By row: a problem and an honest kernel for it."""
+
+
+def refusals(folder: Path, patch: pytest.MonkeyPatch, name: str) -> list[str]:
+    """Why the kernel of a row is refused, draw by draw."""
+    expression, inputs, kernel = KERNELS[name]
+    file = folder / "problem.py"
+    file.write_text(PROBLEM.format(expression=expression, inputs=inputs))
+    patch.setattr("kernelwright.worker.judge.draws.secrets", SimpleNamespace(randbits=lambda bits: SEED))
+    made, found = Judge("cpu"), []
+    made.load(str(file), None)
+    for draw in made.draws_for("small"):
+        x = made.answer("small", draw).instance.inputs[0]
+        assert isinstance(x, Tensor)
+        found.append(made._compared("small", draw, 0, kernel(x)).reason)
+    return [reason for reason in found if reason]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_an_honest_kernel_passes_and_is_refused_without_its_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    assert refusals(tmp_path, monkeypatch, name) == []
+    monkeypatch.delitem(ROWS, name)
+    assert refusals(tmp_path, monkeypatch, name)
+
+
+def normal(*shape: int) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(7), dtype=torch.float64)
+
+
+X, SQUARE, BATCH, FILTER = normal(5, 6), normal(6, 6), normal(2, 6, 6), normal(4, 3, 3)
+CALLS: dict[str, Callable[[], Any]] = {
+    "_softmax": lambda: torch.softmax(X, -1),
+    "_safe_softmax": lambda: torch.ops.aten._safe_softmax(X.masked_fill(X[:, :1] > 0, -torch.inf), -1),
+    "_log_softmax": lambda: torch.log_softmax(X, 0), "logsumexp": lambda: torch.logsumexp(X, -1),
+    "softplus": lambda: F.softplus(X), "log1p": lambda: torch.log1p(X.abs()), "expm1": lambda: torch.expm1(X),
+    "tanh": lambda: torch.tanh(X), "div": lambda: X / 3.0, "reciprocal": lambda: torch.reciprocal(X),
+    "mean": lambda: X.mean(0), "var": lambda: X.var(-1), "var_mean": lambda: torch.var_mean(X, 0, keepdim=True),
+    "mm": lambda: X @ SQUARE, "bmm": lambda: BATCH @ BATCH, "mv": lambda: torch.mv(X, SQUARE[0]),
+    "dot": lambda: torch.dot(X[0], X[1]), "vdot": lambda: torch.vdot(X[0], X[1]),
+    "addmm": lambda: torch.addmm(SQUARE[0], X, SQUARE, alpha=0.3), "addmv": lambda: torch.addmv(X[:, 0], X, SQUARE[0]),
+    "baddbmm": lambda: torch.baddbmm(BATCH, BATCH, BATCH), "addbmm": lambda: torch.addbmm(SQUARE, BATCH, BATCH),
+    "_trilinear": lambda: F.bilinear(X, X, BATCH), "convolution": lambda: F.conv1d(BATCH[:, :3], FILTER),
+    "convolution_backward": lambda: torch.ops.aten.convolution_backward(
+        normal(2, 4, 4), BATCH[:, :3], FILTER, [4], [1], [0], [1], False, [0], 1, [True, True, False]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted({name for row in ROWS.values() for name in row.operators}))
+@pytest.mark.parametrize("reading", [0, 1, 2, rounding.READINGS + rounding.WHOLE_READINGS])
+def test_a_row_equals_its_operators_in_exact_arithmetic(name: str, reading: int) -> None:
+    expected = tree_leaves(CALLS[name]())
+    with Rough(torch.float32, 1, [], reading, share=0.0):
+        made = tree_leaves(CALLS[name]())
+    for one, other in zip(made, expected, strict=True):
+        if one is not None:
+            torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted({name for row in ROWS.values() for name in row.operators}))
+def test_a_row_is_finite_where_its_operators_are_or_does_not_count(name: str) -> None:
+    """In a reading with errors."""
+    with Rough(torch.float32, 1, [], 0, share=1.0):
+        made = tree_leaves(CALLS[name]())
+    assert all(bool(one.isfinite().all()) for one in made if one is not None)
+
+
+def test_the_table_is_short() -> None:
+    assert len({name for row in ROWS.values() for name in row.operators} | CHOOSING) <= 40
+    assert KERNELS.keys() == ROWS.keys()
