@@ -211,7 +211,7 @@ def test_values_that_forward_overwrites_are_compared_as_they_were(tmp_path: Path
 
 
 @pytest.mark.parametrize("body", [
-    "v, i = x.topk(4, dim=-1); return i.masked_fill_(v < 0.5, -1)", "i = x.topk(4, dim=-1).indices; i += 1; return i",
+    "v, i = x.topk(4, dim=-1); return i.masked_fill_(v < 8.0, -1)", "i = x.topk(4, dim=-1).indices; i += 1; return i",
     "i = x.topk(4, dim=-1).indices; i.copy_(i.flip(-1)); return i",
 ])  # fmt: skip
 def test_indices_that_forward_changes_are_no_choice(tmp_path: Path, body: str) -> None:
@@ -239,3 +239,74 @@ def test_an_index_that_comes_twice_is_wrong_however_values_are_rounded(tmp_path:
     twice = answer.expected[0].clone()
     twice[:, 1] = twice[:, 0]
     assert reason(made, 0, twice) != ""
+
+
+CONVOLUTION = """
+import torch
+import torch.nn.functional as F
+
+class Model(torch.nn.Module):
+    def forward(self, x, weight):
+        return {expression}
+
+CASES = [dict(name="small", small=True, size=24), dict(name="timed", size=25)]
+
+def get_inputs(size):
+    return [torch.randn(2, 4, size, size), torch.randn(4, {in_group}, 3, 3)]
+
+def get_init_inputs():
+    return []
+"""
+
+GRADIENT = "[0], [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [True, False, False]"
+"""The arguments of a padded convolution's gradients, of which only the input's is asked for."""
+
+
+def special_draws(folder: Path, expression: str, in_group: int = 4) -> tuple[Judge, dict[bool, list[int]]]:
+    """A judge, and its draws with special values, by whether they are in the weight."""
+    file = folder / "problem.py"
+    file.write_text(CONVOLUTION.format(expression=expression, in_group=in_group))
+    made, found, count = Judge("cpu"), dict[bool, list[int]](), len(values.DISTRIBUTIONS)
+    made.load(str(file), None)
+    for draw in range(values.DISTRIBUTIONS.index(values.SPECIAL), 4 * count, count):
+        found.setdefault((made.draws.secret + draw) % 2 == 1, []).append(draw)
+    return made, found
+
+
+@pytest.mark.parametrize(("expression", "in_group"), [
+    ("F.conv2d(x, weight, padding=1)", 4), ("F.relu(F.conv2d(x, weight, padding=1, groups=4))", 1),
+    ("F.conv2d(x, weight)", 4),
+], ids=["padded", "depthwise", "without padding"])  # fmt: skip
+def test_a_convolution_may_multiply_the_zeros_of_its_padding_or_leave_them_out(
+    tmp_path: Path, expression: str, in_group: int
+) -> None:
+    made, found = special_draws(tmp_path, expression, in_group)
+    for draw in (*found[True], *found[False]):
+        answer = made.answer("small", draw)
+        assert answer.distribution == values.SPECIAL
+        x, weight = (one for one in answer.instance.inputs if isinstance(one, Tensor))
+        padding = 1 if "padding" in expression else 0
+        wide = torch.nn.functional.conv2d(torch.nn.functional.pad(x, [padding] * 4), weight, groups=4 // in_group)
+        multiplied = wide.relu() if "relu" in expression else wide
+        finite = weight.nan_to_num(0.0, 0.0, 0.0)
+        inner = torch.nn.functional.conv2d(torch.nn.functional.pad(x, [padding] * 4), finite, groups=4 // in_group)
+        left_out = multiplied.where(multiplied.isfinite() | ~x.isfinite().all(), inner)
+        assert made._compared("small", draw, 0, multiplied).reason == ""
+        if draw in found[True]:
+            assert bool((~answer.expected[0].isfinite()).any()), "the channels of these filters"
+            assert bool(answer.expected[0].isfinite().any())
+            if padding:
+                assert made._compared("small", draw, 0, left_out).reason == ""
+            assert made._compared("small", draw, 0, inner * 1.01).reason
+
+
+@pytest.mark.parametrize("expression", [
+    "F.conv_transpose2d(x, weight)",
+    f"torch.ops.aten.convolution_backward(x, torch.ones_like(x), weight, {GRADIENT})[0]",
+])  # fmt: skip
+def test_gaps_and_borders_may_be_multiplied_too(tmp_path: Path, expression: str) -> None:
+    """Nothing finite is expected of any element then, and milder special values are drawn."""
+    made, found = special_draws(tmp_path, expression)
+    in_input = values.FINITE_SPECIAL if "backward" in expression else values.SPECIAL  # it is the gradient there
+    assert {made.answer("small", draw).distribution for draw in found[True]} == {values.FINITE_SPECIAL}
+    assert {made.answer("small", draw).distribution for draw in found[False]} == {in_input}

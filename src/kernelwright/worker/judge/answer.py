@@ -18,9 +18,8 @@ from torch.utils._pytree import tree_leaves
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case, TensorSpec
 from kernelwright.worker.judge import elementwise, float8, rounding, tf32, tolerance
-from kernelwright.worker.judge.choices import INDICES, Choice, Choosing, Pick
-from kernelwright.worker.judge.padding import meets_zeros
-from kernelwright.worker.judge.untouched import comparable, untouched
+from kernelwright.worker.judge.choices import INDICES, Choosing, Pick, keeping
+from kernelwright.worker.judge.untouched import untouched
 from kernelwright.worker.reference import signal, values, weights
 from kernelwright.worker.reference.drawn import require_same_sizes
 from kernelwright.worker.reference.instance import (
@@ -40,7 +39,8 @@ LEAST_FINITE = 0.5
 
 WIDENED = 8
 """The range of float64's exponents over float32's. Where an operator overflows on values whose exponent is as many
-times as large, a kernel overflows in float32. PyTorch itself may not: it computes some operators in a wider type."""
+times as large, a kernel overflows in float32. PyTorch itself may not: it computes some operators in a wider type. All
+these values are positive: silu(-1e31) * 1e31 is 0, but not for a kernel that multiplies in another order."""
 
 SAME_TWICE = 1e-6
 """Share of an output's scale by which two calls in float64 may differ, because sums may add up in any order."""
@@ -74,7 +74,7 @@ class Answer:
     memory: Instance | None = None
     """If the inputs are a reading of padded memory: an instance whose inputs are that memory, in one dimension."""
     left_alone: list[torch.Tensor] = field(default_factory=list)
-    choices: list[Choice | None] = field(default_factory=list)
+    choices: list[Pick | None] = field(default_factory=list)
     others: list[list[torch.Tensor]] = field(default_factory=list)
     picks: list[Pick] = field(default_factory=list)
     overflows: bool = False
@@ -101,19 +101,19 @@ def answered(
     usable and the errors, where this draw was made before: only its tensors are made again.
     """
 
-    def drawn(tried: str, positive: bool = False, widened: int = 1) -> Instance:
+    def drawn(tried: str, widened: int = 1) -> Instance:
         instance = problem.instance(case, seed=seed, device=device)
         signal.apply(instance.module, gains or {})
         weights.redraw(instance.module, tried, seed)
         instance = instance if widened == 1 else cast(instance, "float64")
-        values.redraw(instance.inputs, tried, seed, positive=positive, widened=widened)
+        values.redraw(instance.inputs, tried, seed, widened=widened)
         return instance
 
     if known is not None:
         return judged(drawn(known[0]), *known)
 
     def measured(answer: Answer) -> Answer:
-        with Choosing(answer.picks):
+        with keeping(answer.picks):
             return with_sensitivity(answer, seed, floors) if sensitive else with_scales_moved(answer, seed)
 
     for tried in values.fallbacks(distribution):
@@ -121,16 +121,12 @@ def answered(
         if tried == values.AS_GIVEN:
             break
         try:
-            if tried == values.SPECIAL and meets_zeros(drawn(tried), operators):
-                continue  # NaN or nothing: both are right
-            if tried in values.ONE_SIGNED and overflows(drawn(tried, positive=True)):
-                continue  # silu(-1e31) * 1e31 is 0, but not for a kernel that multiplies in another order
             if any("prod" in name for name in operators) and rounding.products_may_overflow(drawn(tried)):
                 continue  # a scan that begins with the last factors has infinity times 0
             answer = judged(drawn(tried), tried)
             if tried in values.MAGNITUDES and not steady(answer, seed):
                 continue
-            if tried in values.MAGNITUDES and overflows_inside(answer.instance, drawn(tried, widened=WIDENED)):
+            if tried in values.MAGNITUDES and overflows(answer.instance, drawn(tried, widened=WIDENED)):
                 continue
         except ProblemError as error:
             if is_out_of_memory(error):
@@ -177,13 +173,13 @@ def judged(
 
     The float64 outputs are computed first: for a large case they take the most memory, and nothing else is there yet.
     """
-    with Choosing() as seen:
+    with Choosing(pads=distribution == values.SPECIAL) as seen:
         exact = outputs(cast(instance, "float64"))
-    with Choosing(seen.picks, notes=True) as noted:
+    with Choosing(seen.picks, sources=any(one.dtype in INDICES for one in exact)) as noted:
         produced = as_before(instance, exact, framework_outputs(instance))
-    chosen = [noted.of(one) if one.dtype in INDICES else None for one in produced]
+    chosen = [next((pick for pick in noted.picks if pick.is_in(one)), None) for one in produced]
     del noted
-    with Choosing(seen.picks):
+    with keeping(seen.picks):
         own = own_errors(instance, produced, exact, distribution != values.AS_GIVEN) if known is None else known
         in_float8 = float8.rounded(instance, produced, exact)
         rounded = [(one.least, one.largest) if one else also
@@ -201,7 +197,7 @@ def judged(
         *left_alone,
     )
     tensors = [part for part in parts if isinstance(part, torch.Tensor)]
-    tensors += [*(one.source for one in chosen if one is not None), *itertools.chain(*seen.picks)]
+    tensors += [one.source for one in chosen if one is not None and one.source is not None]
     return Answer(
         instance=instance, distribution=distribution, expected=expected, own=own,
         dtypes=[p.dtype for p in produced], rounded=rounded, nbytes=sum(t.nbytes for t in tensors),
@@ -220,7 +216,7 @@ def narrowed(exact: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 def chosen_otherwise(instance: Instance, exact: tuple[torch.Tensor, ...], seen: Choosing) -> list[list[torch.Tensor]]:
     """For each output, what it is in float64 where other ones of equal values are chosen: the first, the last, and
     those that PyTorch chooses in the problem's dtype. seen: how forward chose for `exact`."""
-    if not any(bool(tied.any()) for _, tied in seen.picks):
+    if not any(bool(pick.tied.any()) for pick in seen.picks):
         return [[] for _ in exact]
     with Choosing() as theirs:
         framework_outputs(instance)
@@ -345,19 +341,13 @@ def precise(own: tolerance.Errors, dtype: torch.dtype) -> bool:
 def steady(answer: Answer, seed: int) -> bool:
     """Whether outputs keep half of their digits when intermediate results are rounded to the output's dtype."""
     floats = [tolerance.real(dtype) for dtype in answer.dtypes if not tolerance.is_quantized(dtype)]
-    with Choosing(answer.picks):
+    with keeping(answer.picks):
         made = rounding.roughly(cast(answer.instance, "float64"), floats[0] if floats else torch.float32, seed)
     found = [tolerance.errors(m, e) for m, e in zip(made, answer.expected, strict=True)]
     return all(map(precise, found, answer.dtypes))
 
 
-def overflows(instance: Instance) -> bool:
-    """Whether the framework computes an infinite output."""
-    made = (comparable(one) for one in framework_outputs(instance) if one.is_floating_point())
-    return any(bool(one.isinf().any()) for one in made)
-
-
-def overflows_inside(instance: Instance, widened: Instance) -> bool:
+def overflows(instance: Instance, widened: Instance) -> bool:
     """Whether an operator of forward gives infinity or NaN on `widened` that it does not give on `instance`."""
     fewer, more = not_finite(cast(instance, "float64")), not_finite(widened)
     return len(fewer) != len(more) or any(one < other for one, other in zip(fewer, more, strict=True))

@@ -1,22 +1,27 @@
-"""What PyTorch may choose freely: the order of equal values in `topk`, an unstable `sort` and their like.
+"""What PyTorch may choose freely: the order of equal values in `topk`, an unstable `sort` and their like, and whether a
+convolution multiplies the zeros of its padding.
 
 PyTorch does not say which of several equal values comes first, and its own CPU and CUDA kernels differ. So an index is
 right if it names a value that equals the expected one, and no index of a row is given twice. What forward computes of
 such indices has a few right results: the one of this device, and those where the first or the last of equal values is
 chosen everywhere. `max`, `min`, `argmax` and `argmin` return the first, and are not among these operators.
+
+A zero of the padding times NaN or infinity is NaN, and PyTorch's depthwise kernel for GPUs leaves it out, its others
+multiply. The same goes for the gaps and borders of transposed convolutions and of gradients. NaN is expected there; on
+inputs with NaN or infinities, any value agrees with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-
-from kernelwright.worker.reference.instance import share_memory
+from torch.utils._pytree import tree_map
 
 RANKING = frozenset(("topk", "sort"))
 """Operators whose indices are all different along the dimension."""
@@ -24,35 +29,41 @@ RANKING = frozenset(("topk", "sort"))
 CHOOSING = RANKING | {"kthvalue", "median", "nanmedian", "mode"}
 """Operators of ATen that return (values, indices), and of equal values any."""
 
-COPYING = frozenset(("_to_copy", "clone"))
-"""Operators whose result stands for the indices that they are given."""
+PADDING = {"convolution": ("weight",), "convolution_backward": ("weight", "grad_output")}
+"""By operator, the arguments whose elements may be multiplied by a zero of the padding."""
 
 INDICES = frozenset((torch.int64, torch.int32))
 """Dtypes of indices: PyTorch's own, and the one to which programs convert them."""
 
-Pick = tuple[Tensor, Tensor]
-"""The indices that an operator chose, with the dimension that they are of, and the rows in which two values are equal.
-"""
-
 
 @dataclass(frozen=True)
-class Choice:
-    """source: the values that the indices are of, as PyTorch has them. dim: of `source`. is_ranking: whether no index
-    may come twice. keeps_dim: whether the indices have the dimension, too."""
+class Pick:
+    """What one operator chose. indices: along `dim` of its input, which they have, too. tied: the rows in which values
+    are equal. is_ranking: whether no index may come twice. source: a copy of the input, where it was asked for."""
 
-    source: Tensor
+    indices: Tensor
+    tied: Tensor
     dim: int
     is_ranking: bool
-    keeps_dim: bool
+    source: Tensor | None = None
+
+    def is_in(self, output: Tensor) -> bool:
+        """Whether an output has these indices, or the first of them."""
+        if output.dtype not in INDICES:
+            return False
+        given = output.unsqueeze(self.dim) if output.dim() < self.indices.dim() else output
+        if given.dim() != self.indices.dim() or given.shape[self.dim] > self.indices.shape[self.dim]:
+            return False
+        return torch.equal(given.long(), self.indices.narrow(self.dim, 0, given.shape[self.dim]))
 
     def settled(self, actual: Tensor, expected: Tensor) -> Tensor:
         """`actual` with the expected index where its own names an equal value. Where no index may come twice, a row in
         which one does, or which has one out of range, becomes -1: no other comparison accepts it either."""
-        given, wanted = ((one if self.keeps_dim else one.unsqueeze(self.dim)).long() for one in (actual, expected))
+        assert self.source is not None
         size = self.source.shape[self.dim]
+        given, wanted = (one.long().unsqueeze(self.dim) if one.dim() < self.source.dim() else one.long()
+                         for one in (actual, expected))  # fmt: skip
         inside, known = (given >= 0) & (given < size), (wanted >= 0) & (wanted < size)
-        if not size:
-            return actual
         there = self.source.gather(self.dim, given.where(inside, 0))
         here = self.source.gather(self.dim, wanted.where(known, 0))
         right = inside & known & _equal(there, here)
@@ -69,88 +80,75 @@ class Choosing(TorchDispatchMode):
 
     kept: the picks of an earlier run, which are taken again in rows with equal values: so runs with rounded or moved
     values differ by no choice. last: take the first (False) or the last (True) of equal values; None: PyTorch's own.
-    notes: whether to note which tensors are indices. The values that they are of are copied before forward writes over
-    them; indices that forward changes are no choice any more.
+    sources: whether picks keep what they are of. pads: whether convolutions give NaN where they may.
     """
 
-    def __init__(self, kept: Sequence[Pick] = (), last: bool | None = None, notes: bool = False) -> None:
+    def __init__(
+        self, kept: Sequence[Pick] = (), last: bool | None = None, sources: bool = False, pads: bool = False
+    ) -> None:
         super().__init__()
-        self.kept, self.last, self.notes, self.calls = kept, last, notes, 0
+        self.kept, self.last, self.sources, self.pads, self.calls = kept, last, sources, pads, 0
         self.picks: list[Pick] = []
-        self.found: list[tuple[Tensor, Choice]] = []
-
-    def of(self, tensor: Tensor) -> Choice | None:
-        """The choice behind a tensor of indices."""
-        for indices, choice in reversed(self.found):
-            same = indices.data_ptr() == tensor.data_ptr() and indices.dtype == tensor.dtype
-            if same and indices.shape == tensor.shape and indices.stride() == tensor.stride():
-                return choice
-        return None
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        given = dict(zip((one.name for one in func._schema.arguments), args, strict=False)) | kwargs
-        if self.found and func._schema.is_mutable:
-            self._written(func, given)
         made = func(*args, **kwargs)
         name = func._schema.name.partition("::")[2]
-        choice = self.of(args[0]) if self.found and name in (*COPYING, "slice") else None
-        if choice is not None and (
-            made.dtype in INDICES if name in COPYING
-            else choice.keeps_dim and given.get("dim", 0) % args[0].dim() == choice.dim
-        ):  # fmt: skip
-            self.found.append((made, choice))
-        if name in CHOOSING and isinstance(made, tuple | list) and len(made) == 2:
-            source, dim = given["self"], given.get("dim", -1)
-            if source.numel() and source.dim() and not given.get("stable"):
-                choice = Choice(source, dim % source.dim(), name in RANKING, made[1].dim() == source.dim())
-                values, indices = made
-                descending = given.get("descending", given.get("largest", name == "topk"))
-                made = self._picked(choice, values, indices, descending)
-                if self.notes:
-                    self.found.append((made[1], choice))
-        return made
+        if name not in CHOOSING and not (self.pads and name in PADDING):
+            return made
+        given = dict(zip((one.name for one in func._schema.arguments), args, strict=False)) | kwargs
+        if name in PADDING:
+            return _with_padding(name, made, given)
+        source = given["self"]
+        if isinstance(made, Tensor) or not source.numel() or not source.dim() or given.get("stable"):
+            return made
+        return self._picked(name, given, *made)
 
-    def _picked(self, choice: Choice, values: Tensor, indices: Tensor, descending: bool) -> tuple[Tensor, Tensor]:
+    def _picked(self, name: str, given: dict[str, Any], values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Values and indices with other ones of equal values, as this run is to choose them."""
-        source, dim = choice.source, choice.dim
-        own = indices if choice.keeps_dim else indices.unsqueeze(dim)
+        source, dim, is_ranking = given["self"], given.get("dim", -1) % given["self"].dim(), name in RANKING
+        is_reduced = indices.dim() < source.dim()
+        own, value = (one.unsqueeze(dim) if is_reduced else one for one in (indices, values))
+        picked = own.clone()  # forward may change its own
         if self.kept:
-            known, tied = self.kept[self.calls % len(self.kept)]
+            before = self.kept[self.calls % len(self.kept)]
             self.calls += 1
-            if known.shape != own.shape:
+            if before.indices.shape != own.shape:
                 return values, indices
-            picked = torch.where(tied, known, own)
+            tied, picked = before.tied, torch.where(before.tied, before.indices, own)
         else:
-            tied, picked = _has_equal(source.sort(dim).values, dim), own.clone()  # forward may change its own
-            if self.last is not None:
-                turned = source.flip(dim) if self.last else source
-                if choice.is_ranking:
-                    found = turned.sort(dim=dim, descending=descending, stable=True).indices
-                    found = found.narrow(dim, 0, own.shape[dim])
-                else:
-                    value = values if choice.keeps_dim else values.unsqueeze(dim)
-                    found = _equal(turned, value).byte().argmax(dim, keepdim=True)
-                picked = torch.where(tied, source.shape[dim] - 1 - found if self.last else found, own)
-            self.picks.append((picked, tied))
-        if not (self.kept or self.last is not None) or not bool(tied.any()):
+            tied = _has_equal(source.sort(dim).values, dim)
+        if self.last is not None:
+            turned = source.flip(dim) if self.last else source
+            if is_ranking:
+                descending = given.get("descending", given.get("largest", name == "topk"))
+                found = turned.sort(dim=dim, descending=descending, stable=True).indices.narrow(dim, 0, own.shape[dim])
+            else:
+                found = _equal(turned, value).byte().argmax(dim, keepdim=True)
+            picked = torch.where(tied, source.shape[dim] - 1 - found if self.last else found, own)
+        if self.sources or not self.kept:
+            self.picks.append(Pick(picked, tied, dim, is_ranking, source.clone() if self.sources else None))
+        if not self.kept and self.last is None:
             return values, indices
-        chosen = source.gather(dim, picked)
-        return (chosen, picked) if choice.keeps_dim else (chosen.squeeze(dim), picked.squeeze(dim))
+        chosen, picked = source.gather(dim, picked), picked.clone()
+        return (chosen.squeeze(dim), picked.squeeze(dim)) if is_reduced else (chosen, picked)
 
-    def _written(self, func: Any, given: dict[str, Any]) -> None:
-        """An operator is about to write to some of its arguments."""
-        for argument in func._schema.arguments:
-            value = given.get(argument.name)
-            if argument.alias_info is not None and argument.alias_info.is_write and isinstance(value, Tensor):
-                self._forget(value)
 
-    def _forget(self, value: Tensor) -> None:
-        kept = [(indices, choice) for indices, choice in self.found if not share_memory(indices, value)]
-        self.found = [
-            (indices, replace(choice, source=choice.source.clone()) if share_memory(choice.source, value) else choice)
-            for indices, choice in kept
-        ]
+def keeping(picks: Sequence[Pick]) -> AbstractContextManager[object]:
+    """Runs of forward inside take the same of equal values."""
+    return Choosing(picks) if picks else nullcontext()
+
+
+def _with_padding(name: str, made: Any, given: dict[str, Any]) -> Any:
+    """The result of a convolution, with NaN where zeros beyond its input may be multiplied by NaN or infinity: in the
+    channels of such filters, or everywhere where it is transposed or a gradient."""
+    bad = [~given[one].isfinite() for one in PADDING[name]]
+    if name == "convolution" and not given["transposed"]:
+        channels = bad[0].flatten(1).any(1) & any(given["padding"])
+        return made.masked_fill(channels.view(-1, *[1] * (made.dim() - 2)), torch.nan)
+    if not any(bool(one.any()) for one in bad):
+        return made
+    return tree_map(lambda one: one if one is None else torch.full_like(one, torch.nan), made)
 
 
 def _equal(one: Tensor, other: Tensor) -> Tensor:

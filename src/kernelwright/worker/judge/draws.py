@@ -32,7 +32,7 @@ from kernelwright.worker.judge.answer import (
     usable,
     with_sensitivity,
 )
-from kernelwright.worker.judge.choices import Choosing
+from kernelwright.worker.judge.choices import keeping
 from kernelwright.worker.judge.kept import Kept
 from kernelwright.worker.plan.plan import AGAIN, AGAIN_FEW, AS_DENSE
 from kernelwright.worker.reference import signal, values
@@ -251,7 +251,7 @@ class Draws:
         by_strides = readings(self.specs[case])[(AS_DENSE - draw) // 2]
         read, memory = as_dense(given, strided(self.specs[case]), self.secret, by_strides)
         answer = judged(in_own_memory(read))
-        with Choosing(answer.picks):
+        with keeping(answer.picks):
             made = with_sensitivity(answer, self.secret, self.floors[case])
         return replace(made, instance=read, memory=memory)
 

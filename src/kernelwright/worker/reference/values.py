@@ -52,9 +52,6 @@ MAGNITUDES = frozenset((*PLAIN, *PLAIN.values()))
 """Distributions of very large values. They are used only if rounding of intermediate results does not change the
 outputs much."""
 
-ONE_SIGNED = frozenset((GREAT, HUGE, PLAIN[GREAT], PLAIN[HUGE]))
-"""Distributions in which all values of an input have one sign."""
-
 STRICT = frozenset((NEGATIVE, SPREAD, ROWS, SLICES, TIED, MASKED, MASKED_ACROSS, *MAGNITUDES, *WEIGHTS, UNEVEN_WEIGHTS))
 """Distributions that are used only if the framework's own outputs are finite and precise."""
 
@@ -123,13 +120,10 @@ def fallbacks(distribution: str) -> tuple[str, ...]:
     return (distribution, *MILDER.get(distribution, ()), AS_GIVEN)
 
 
-def redraw(
-    inputs: tuple[Input, ...], distribution: str, seed: int, *, positive: bool = False, widened: int = 1
-) -> None:  # fmt: skip
+def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, widened: int = 1) -> None:
     """Change the inputs of a draw to `distribution`, in place: float tensors by value, whole numbers by permutation.
 
-    positive: in ONE_SIGNED distributions, make every input positive, not every second one. widened: a factor of the
-    exponents of MAGNITUDES.
+    widened: a factor of the exponents of MAGNITUDES; above 1, inputs of one sign are positive, not every second one.
     """
     if distribution in (AS_GIVEN, *WEIGHTS, UNEVEN_WEIGHTS):
         return
@@ -153,7 +147,7 @@ def redraw(
                     lines.redraw(value, generator, last=distribution == ROWS)
             else:
                 salt = random.Random(f"{seed} {position} {distribution}").getrandbits(31)
-                _changed(value, distribution, salt, 1 if positive or len(floats) % 2 == 0 else -1, widened)
+                _changed(value, distribution, salt, 1 if widened > 1 or len(floats) % 2 == 0 else -1, widened)
         elif _may_permute(value) and not is_told:
             units = value if lines.is_mask(value) else value.view(-1)
             order = torch.randperm(len(units), generator=generator, device=value.device)
