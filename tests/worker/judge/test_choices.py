@@ -310,3 +310,28 @@ def test_gaps_and_borders_may_be_multiplied_too(tmp_path: Path, expression: str)
     in_input = values.FINITE_SPECIAL if "backward" in expression else values.SPECIAL  # it is the gradient there
     assert {made.answer("small", draw).distribution for draw in found[True]} == {values.FINITE_SPECIAL}
     assert {made.answer("small", draw).distribution for draw in found[False]} == {in_input}
+
+
+EMPTY_ROWS = (
+    "torch.softmax((x @ x.mT).masked_fill(torch.arange(len(x)) >= torch.arange(len(x))[:, None], -torch.inf), -1)"
+)
+
+
+def without_the_first(x: Tensor) -> Tensor:
+    """An honest kernel: its first row, which has no key, is apart, and it knows of no other NaN."""
+    share = torch.softmax((x @ x.mT).masked_fill(torch.ones(len(x), len(x)).triu() > 0, -torch.inf), -1)
+    share[0] = 0
+    return share
+
+
+def test_a_nan_of_the_draw_s_infinities_may_be_kept_and_one_of_the_problem_s_own_rows_may_not(tmp_path: Path) -> None:
+    made = judge(tmp_path, f"({EMPTY_ROWS}).nan_to_num(0.0)")
+    kept = refused(made, without_the_first)
+    assert kept == set()
+    met = [made.answer("small", draw) for draw in made.draws_for("small")]
+    assert any(one.others[0] for one in met if one.distribution == values.MASKED)
+
+    def never_apart(x: Tensor) -> Tensor:
+        return torch.softmax((x @ x.mT).masked_fill(torch.ones(len(x), len(x)).triu() > 0, -torch.inf), -1)
+
+    assert values.AS_GIVEN in refused(made, never_apart)

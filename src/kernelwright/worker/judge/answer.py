@@ -57,9 +57,9 @@ class Answer:
     sensitive: see `elementwise`, None where it was not asked for. floors, units: then the typical size of each output
     on the problem's own inputs, and the framework's largest error in units. left_alone: for each input that forward
     changes in place the elements that it does not touch. choices: for each output of indices how PyTorch may choose
-    among equal values. others: for each output, what is as right as `expected` because equal values have no order.
-    picks: of the equal values, those that `expected` is of. overflows: whether a value is past the largest number of a
-    float8 output."""
+    among equal values. others: for each output, what is as right as `expected` (`chosen_otherwise`). picks: of the
+    equal values, those that `expected` is of. overflows: whether a value is past the largest number of a float8 output.
+    """
 
     instance: Instance
     distribution: str
@@ -185,8 +185,8 @@ def judged(
         rounded = [(one.least, one.largest) if one else also
                    for one, also in zip(in_float8, as_right(instance, produced, exact), strict=True)]  # fmt: skip
         left_alone = untouched(instance, produced, exact)
-    others = [[narrowed(one, p.dtype) for one in some]
-              for some, p in zip(chosen_otherwise(instance, exact, seen), produced, strict=True)]  # fmt: skip
+    otherwise = chosen_otherwise(instance, exact, seen, distribution)
+    others = [[narrowed(one, p.dtype) for one in some] for some, p in zip(otherwise, produced, strict=True)]
     expected = [narrowed(e, p.dtype) for e, p in zip(exact, produced, strict=True)]
     parts = (
         *instance.inputs,
@@ -213,19 +213,26 @@ def narrowed(exact: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return exact.float() if is_half else exact
 
 
-def chosen_otherwise(instance: Instance, exact: tuple[torch.Tensor, ...], seen: Choosing) -> list[list[torch.Tensor]]:
-    """For each output, what it is in float64 where other ones of equal values are chosen: the first, the last, and
-    those that PyTorch chooses in the problem's dtype. seen: how forward chose for `exact`."""
-    if not any(bool(pick.tied.any()) for pick in seen.picks):
-        return [[] for _ in exact]
-    with Choosing() as theirs:
-        framework_outputs(instance)
-    runs: list[tuple[torch.Tensor, ...]] = []
-    for choosing in (Choosing(last=False), Choosing(last=True), Choosing(theirs.picks)):
-        with choosing:
-            runs.append(outputs(cast(instance, "float64")))
-    return [[one for one in others if one.shape == e.shape and not torch.equal(one, e)]
-            for e, others in zip(exact, zip(*runs, strict=True), strict=True)]  # fmt: skip
+def chosen_otherwise(
+    instance: Instance, exact: tuple[torch.Tensor, ...], seen: Choosing, distribution: str
+) -> list[list[torch.Tensor]]:
+    """For each output, what else it may be in float64. Where there are equal values, the first, the last, or those that
+    PyTorch chooses in the problem's dtype may be chosen; where a draw puts infinities into inputs, a NaN may be kept.
+    seen: how forward chose for `exact`."""
+    ways: list[Choosing] = []
+    if any(bool(pick.tied.any()) for pick in seen.picks):
+        with Choosing() as theirs:
+            framework_outputs(instance)
+        ways = [Choosing(last=False), Choosing(last=True), Choosing(theirs.picks)]
+    if seen.met_nan and distribution in values.INFINITE:
+        ways.append(Choosing(seen.picks, keeps_nan=True))
+    others: list[list[torch.Tensor]] = [[] for _ in exact]
+    for way in ways:
+        with way:
+            made = outputs(cast(instance, "float64"))
+        for some, one, e in zip(others, made, exact, strict=True):
+            some += [one] if one.shape == e.shape and not torch.equal(one, e) else []
+    return others
 
 
 def own_errors(

@@ -1,5 +1,5 @@
 """What PyTorch may choose freely: the order of equal values in `topk`, an unstable `sort` and their like, and whether a
-convolution multiplies the zeros of its padding.
+convolution multiplies the zeros of its padding; and a NaN that no honest kernel needs to notice.
 
 PyTorch does not say which of several equal values comes first, and its own CPU and CUDA kernels differ. So an index is
 right if it names a value that equals the expected one, and no index of a row is given twice. What forward computes of
@@ -9,6 +9,9 @@ chosen everywhere. `max`, `min`, `argmax` and `argmin` return the first, and are
 A zero of the padding times NaN or infinity is NaN, and PyTorch's depthwise kernel for GPUs leaves it out, its others
 multiply. The same goes for the gaps and borders of transposed convolutions and of gradients. NaN is expected there; on
 inputs with NaN or infinities, any value agrees with it.
+
+Where a draw puts infinities into inputs, sums and products give NaN of which the problem knows nothing. A `nan_to_num`
+that is there for rows without any key takes it away. A kernel that computes such rows apart does not, and is right too.
 """
 
 from __future__ import annotations
@@ -80,20 +83,27 @@ class Choosing(TorchDispatchMode):
 
     kept: the picks of an earlier run, which are taken again in rows with equal values: so runs with rounded or moved
     values differ by no choice. last: take the first (False) or the last (True) of equal values; None: PyTorch's own.
-    sources: whether picks keep what they are of. pads: whether convolutions give NaN where they may.
+    sources: whether picks keep what they are of. pads: whether convolutions give NaN where they may. keeps_nan: whether
+    `nan_to_num` does. met_nan: whether it got one.
     """
 
     def __init__(
-        self, kept: Sequence[Pick] = (), last: bool | None = None, sources: bool = False, pads: bool = False
-    ) -> None:
+        self, kept: Sequence[Pick] = (), last: bool | None = None, sources: bool = False, pads: bool = False,
+        keeps_nan: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__()
-        self.kept, self.last, self.sources, self.pads, self.calls = kept, last, sources, pads, 0
+        self.kept, self.last, self.sources, self.pads, self.keeps_nan = kept, last, sources, pads, keeps_nan
         self.picks: list[Pick] = []
+        self.calls, self.met_nan = 0, False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         made = func(*args, **kwargs)
         name = func._schema.name.partition("::")[2]
+        if name == "nan_to_num":
+            is_nan = args[0].isnan()
+            self.met_nan |= bool(is_nan.any())
+            return made.where(~is_nan, args[0]) if self.keeps_nan else made
         if name not in CHOOSING and not (self.pads and name in PADDING):
             return made
         given = dict(zip((one.name for one in func._schema.arguments), args, strict=False)) | kwargs

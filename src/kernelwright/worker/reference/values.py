@@ -55,6 +55,9 @@ outputs much."""
 STRICT = frozenset((NEGATIVE, SPREAD, ROWS, SLICES, TIED, MASKED, MASKED_ACROSS, *MAGNITUDES, *WEIGHTS, UNEVEN_WEIGHTS))
 """Distributions that are used only if the framework's own outputs are finite and precise."""
 
+INFINITE = frozenset((SPECIAL, MASKED, MASKED_ACROSS))
+"""Distributions that put infinities into inputs."""
+
 CHEAP = frozenset((CENTRED, RAMP, SCALED_UP, OUTLIER, SCALED_DOWN, HEAVY, OFFSET, *WEIGHTS))
 """Distributions that are computed element by element and in place, so that inputs of several gigabytes can use them."""
 
