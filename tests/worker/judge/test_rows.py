@@ -82,11 +82,10 @@ HALVES = "torch.cat([torch.ones(8, 1), torch.randn(8, 31).sign() / 2], 1) * (114
 """With a scale of 9/1024 the quotients are exact."""
 
 SEED = 55
-"""One with which an honest attention was refused on an H200."""
 
 KERNELS: dict[str, tuple[str, str, Callable[[Tensor], Tensor]]] = {
     "scores that are computed twice": (ATTENTION, "torch.randn(3, 2, 8, 16)", attention),
-    "sums of products in another order": (ATTENTION, "torch.randn(3, 2, 8, 16)", attention),
+    "sums of products in another order": (ATTENTION, "16 * torch.randn(3, 64, 8, 16)", attention),
     "the saved logarithm of a sum": ("torch.softmax(x, -1)", "4 * torch.randn(24, 200)", softmax_of_saved_sum),
     "functions composed of others": ("x - torch.tanh(1e-3 * x) * 1000", "torch.randn(500)", tanh_by_sigmoid),
     "a product with a reciprocal": (

@@ -219,34 +219,20 @@ def _is_held(value: Tensor, dtype: torch.dtype) -> Tensor:
 # --- rows: `rough` is the reading, `func` the operator, `made` its result in float64 ---------------------------
 
 
-def _twice(rough: Rough, func: Any, x: Tensor, *rest: Any, **named: Any) -> Tensor:
+def _twice(rough: Rough, func: Any, x: Tensor, dim: Any, *rest: Any, keepdim: bool = False, **_: Any) -> Tensor:
     """A compiler may compute the scores once for the numerator and once for the sum, with two orders of summation."""
-    other = rough.made_before(x)
+    other, name = rough.made_before(x), func._schema.name
     with rough:
-        return SHIFTED[func._schema.name.partition("::")[2]](x, other, *rest, **named)
-
-
-def _softmax(x: Tensor, other: Tensor, dim: int, *_: Any) -> Tensor:
-    largest = torch.amax(x, dim, keepdim=True)
-    above = torch.exp(other - largest)
-    below = torch.exp(x - largest)
-    return above / below.sum(dim, keepdim=True)
-
-
-def _safe_softmax(x: Tensor, other: Tensor, dim: int, *_: Any) -> Tensor:
-    nothing = (x == -torch.inf).all(dim, keepdim=True)
-    return torch.where(nothing, 0.0, _softmax(x, other, dim))
-
-
-def _log_softmax(x: Tensor, other: Tensor, dim: int, *_: Any) -> Tensor:
-    largest = torch.amax(x, dim, keepdim=True)
-    return (other - largest) - (x - largest).exp().sum(dim, keepdim=True).log()
-
-
-def _logsumexp(x: Tensor, other: Tensor, dim: list[int], keepdim: bool = False) -> Tensor:
-    largest = torch.amax(other, dim, keepdim=True)
-    made = torch.exp(x - largest).sum(dim, keepdim=True).log() + largest
-    return made if keepdim else made.sum(dim)
+        if name == "aten::logsumexp":
+            largest = torch.amax(other, dim, keepdim=True)
+            made = torch.exp(x - largest).sum(dim, keepdim=True).log() + largest
+            return made if keepdim or rest == (True,) else made.sum(dim)
+        largest = torch.amax(x, dim, keepdim=True)
+        total = torch.exp(x - largest).sum(dim, keepdim=True)
+        if name == "aten::_log_softmax":
+            return (other - largest) - total.log()
+        made = torch.exp(other - largest) / total
+        return made if name == "aten::_softmax" else torch.where((x == -torch.inf).all(dim, keepdim=True), 0.0, made)
 
 
 def _saved_sum(rough: Rough, func: Any, made: Tensor, x: Tensor, dim: int, *_: Any) -> Tensor:
@@ -323,11 +309,6 @@ def _in_another_order(rough: Rough, func: Any, made: Any, *args: Any, **kwargs: 
     return tree_map(moved, made, sizes)
 
 
-SHIFTED: dict[str, Callable[..., Tensor]] = {
-    "_softmax": _softmax, "_safe_softmax": _safe_softmax, "_log_softmax": _log_softmax, "logsumexp": _logsumexp,
-}  # fmt: skip
-"""Operators that subtract a maximum inside. Each gets its input twice: from this call and from another call."""
-
 FACTORS = {
     **dict.fromkeys(("mm", "bmm", "mv", "dot", "vdot", "convolution"), (0, 1)),
     **dict.fromkeys(("addmm", "baddbmm", "addbmm", "addmv"), (1, 2)),
@@ -358,7 +339,9 @@ class Row:
 
 
 ROWS = {
-    "scores that are computed twice": Row(frozenset(SHIFTED), instead=_twice),
+    "scores that are computed twice": Row(
+        frozenset({"_softmax", "_safe_softmax", "_log_softmax", "logsumexp"}), instead=_twice
+    ),
     "the saved logarithm of a sum": Row(frozenset({"_softmax", "_safe_softmax"}), after=_saved_sum),
     "functions composed of others": Row(frozenset({"softplus", "log1p", "expm1", "tanh"}), after=_composed),
     "a product with a reciprocal": Row(frozenset({"div", "reciprocal"}), after=_quotient),
