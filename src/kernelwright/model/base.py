@@ -16,4 +16,5 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 LibraryMode = Literal["none", "finish", "any"]
 """Which operators of the framework a candidate's host code may call. "none": none. "finish": reductions of values that
-its own kernels wrote. "any": also products, convolutions, attention, sorting and cumulative operations."""
+its own kernels wrote. "any": every operator that only computes new tensors, without random numbers and sizes that
+depend on data."""

@@ -40,7 +40,8 @@ LIBRARY_STEPS = {
         "`addmm`, `baddbmm`, `matmul`, `F.linear`), convolutions, `F.scaled_dot_product_attention`, `sort`, `topk`, "
         "cumulative operations (`cumsum`, `cumprod`, `cummax`, `cummin`, `logcumsumexp`), the reductions `sum`, "
         "`mean`, `amax`, `amin`, `max`, `min`, `argmax`, `argmin`, `prod`, `all`, `any` and `logsumexp`, and "
-        "`+ - * / // %` on tensors of whole numbers or of a single element."
+        "`+ - * / // %` on tensors of whole numbers or of a single element. It may also call PyTorch's other operators "
+        "that only compute new tensors, without random numbers and with sizes that do not depend on values."
     ),
 }
 """What the prompt says about library steps, by the problem's library mode."""

@@ -11,8 +11,9 @@ import torch
 
 from kernelwright.worker.plan import library
 from kernelwright.worker.plan.library import Unfit, bind
-from kernelwright.worker.plan.operators import BY_OUT, OPERATORS
+from kernelwright.worker.plan.operators import OPERATORS
 from kernelwright.worker.plan.plan import LibraryCall, Tensor, Tuple, Value, View
+from kernelwright.worker.plan.schemas import fault_of, functional_of, is_writing, writing_of
 from recorded import HEAD, carried_out, plan_of, refusal
 
 X = torch.randn(4, 6, generator=torch.Generator().manual_seed(1))
@@ -91,8 +92,64 @@ def test_the_list_says_what_the_schema_says(operator: str) -> None:
     assert not forbidden & {*functional.tags}
 
 
-def test_what_writes_to_given_tensors_belongs_to_one_operator() -> None:
-    assert len(BY_OUT) == sum(bool(one.out) for one in OPERATORS.values())
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_what_writes_to_given_tensors_belongs_to_one_operator(operator: str) -> None:
+    functional = operator_of(operator)
+    assert functional_of(functional) is functional
+    if (writing := writing_of(functional)) is not None:
+        assert is_writing(writing)
+        assert functional_of(writing) is functional
+    assert (writing is None) == operator.startswith("scaled_dot_product_attention")
+
+
+def operator_of(name: str) -> Any:
+    packet, _, overload = name.partition(".")
+    return getattr(getattr(torch.ops.aten, packet), overload)
+
+
+ROWS = torch.tensor([3, 0])
+
+OTHERS: dict[str, tuple[str, dict[str, torch.Tensor]]] = {
+    "exp.default": ("x.exp()", {"x": X}), "median.dim": ("x.median(1)[0], x.median(1)[1]", {"x": X}),
+    "searchsorted.Tensor": ("torch.searchsorted(x.sort(1)[0], x, side='right')", {"x": X}),
+    "avg_pool2d.default": ("F.avg_pool2d(x, 2, 1)", {"x": BATCH}),
+    "index_put.default": ("torch.index_put(x, [y], x[:2], accumulate=True)", {"x": X, "y": ROWS}),
+    "gelu.default": ("F.gelu(x, approximate='tanh')", {"x": X}),
+    "scatter_reduce.two": ("torch.scatter_reduce(x, 0, y[:, None], x, 'prod')", {"x": X, "y": ROWS}),
+}  # fmt: skip
+"""Operators that are not on the list, by their names."""
+
+
+@pytest.mark.parametrize("operator", OTHERS)
+def test_every_operator_of_aten_that_only_computes_is_a_step_in_mode_any(operator: str) -> None:
+    expression, inputs = OTHERS[operator]
+    plan = plan_of(host(expression, ", ".join(inputs)), inputs, library="any")
+    assert operator in {call.operator for call in plan.library_calls}
+    expected = eval(expression, {"torch": torch, "F": torch.nn.functional}, dict(inputs))
+    outputs = carried_out(plan, inputs)
+    for output, wanted in zip(outputs, [expected] if isinstance(expected, torch.Tensor) else expected, strict=True):
+        torch.testing.assert_close(output, wanted)
+    _, why = refusal(host(expression, ", ".join(inputs)), inputs, library="finish")
+    assert 'or allow it: LIBRARY = "any" in the problem' in why or "aten.sort" in why
+
+
+@pytest.mark.parametrize(
+    ("operator", "why"),
+    [
+        ("nonzero.default", "takes the size of its result from data"), ("bernoulli.default", "draws random numbers"),
+        ("equal.default", "reads values of tensors on the host"), ("relu_.default", "writes to its arguments"),
+        ("mm.out", "writes to its arguments"), ("transpose.int", "writes to its arguments or returns them"),
+        ("split.Tensor", "returns them"), ("stride.int", "returns more than tensors"),
+        ("zeros.default", "reads no tensor"), ("empty_like.default", "returns memory that it did not write"),
+    ],
+)  # fmt: skip
+def test_what_an_operator_must_not_do_follows_from_its_schema_and_tags(operator: str, why: str) -> None:
+    assert why in fault_of(operator_of(operator))
+
+
+def test_only_operators_of_aten_are_steps() -> None:
+    for other in (torch.ops.aten, torch.ops.aten.mm, torch.ops.prims.exp.default, torch.mm, None):
+        assert fault_of(other) == "is no operator of ATen"
 
 
 def test_out_is_recorded_as_what_is_written() -> None:
@@ -113,7 +170,7 @@ def test_a_mode_that_does_not_allow_an_operator_refuses_it_and_names_the_one_tha
 
 
 def test_what_no_mode_allows_is_refused_in_every_mode() -> None:
-    for mode, expression in itertools.product(("none", "finish", "any"), ("x.exp()", "x.nonzero()", "x.bernoulli()")):
+    for mode, expression in itertools.product(("none", "finish", "any"), ("x.nonzero()", "x.bernoulli()")):
         _, why = refusal(host(expression, "x"), {"x": X}, library=mode)
         assert "the host code calls aten." in why
         assert "or allow it" not in why
@@ -139,6 +196,25 @@ def test_a_step_that_would_resize_or_cast_is_unfit() -> None:
     for forged in (step("sum.dim_IntList", (4,), **FULL), step("sum.dim_IntList", (6,), "float64", **FULL)):
         with pytest.raises(Unfit, match=r"aten\.sum\.dim_IntList gives"):
             bind(forged, memory)
+
+
+@pytest.mark.parametrize(
+    ("operator", "why"),
+    [
+        ("empty_like.default", "did not write"),
+        ("relu_.default", "writes to its arguments"),
+        ("__class__.x", "is no operator"),
+    ],
+)
+def test_a_step_of_an_operator_that_does_more_than_compute_is_unfit(operator: str, why: str) -> None:
+    """Whatever the recorder said of it."""
+    with pytest.raises(Unfit, match=why):
+        bind(step(operator, (4, 6)), memory)
+
+
+def test_a_step_with_other_arguments_than_its_operator_has_is_unfit() -> None:
+    with pytest.raises(Unfit, match=r"aten\.exp\.default has other arguments"):
+        bind(step("exp.default", (4, 6), dim=Value(kind="none")), memory)
 
 
 def test_products_are_exact() -> None:

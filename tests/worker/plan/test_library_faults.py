@@ -120,6 +120,25 @@ def test_a_forged_step_is_unfit(forged: LibraryCall, why: str) -> None:
     assert why in found(LAUNCH, forged)
 
 
+def test_in_mode_any_the_process_that_replays_a_step_knows_its_operator() -> None:
+    step = call("exp.default", target=msgspec.structs.replace(OUT, shape=(), stride=()), self=Tensor(view=PARTIAL))
+    assert "which is not on the list" in found(LAUNCH, step)
+    assert found(LAUNCH, step, mode="any") == ""
+    for name in ("exp", "exp.default.x", "__class__.default", "é.default"):
+        assert "which is not on the list" in found(LAUNCH, msgspec.structs.replace(step, operator=name), mode="any")
+    for value in (Value(kind="str", text="'tanh'"), Value(kind="none"), Value(kind="dtype", text="float64")):
+        more = {**step.arguments, "other": Tuple(items=(value,))}
+        assert found(LAUNCH, msgspec.structs.replace(step, arguments=more), mode="any") == ""
+    for value in (
+        Value(kind="str", text="open('x')"),
+        Value(kind="str", text="'/etc'"),
+        Value(kind="int", text="exit()"),
+    ):
+        more = {**step.arguments, "other": Tuple(items=(value,))}
+        why = found(LAUNCH, msgspec.structs.replace(step, arguments=more), mode="any")
+        assert "aten.exp's argument other is no tensor, number or word" in why
+
+
 def test_attention_with_dropout_is_random() -> None:
     none = Value(kind="none")
     arguments: dict[str, Any] = {key: Tensor(view=PARTIAL) for key in ("query", "key", "value")}

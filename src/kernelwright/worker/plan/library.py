@@ -15,6 +15,7 @@ import torch
 
 from kernelwright.worker.plan import plan as plans
 from kernelwright.worker.plan.operators import OPERATORS
+from kernelwright.worker.plan.schemas import fault_of, writing_of
 
 
 class Unfit(Exception):
@@ -46,20 +47,19 @@ def in_ieee_precision() -> Iterator[None]:
 def bind(step: plans.LibraryCall, tensor: Callable[[plans.View], torch.Tensor]) -> Callable[[], Any]:
     """A function that runs the step. Raises Unfit if a target differs in shape or dtype from the operator's result."""
     packet, _, overload = step.operator.partition(".")
-    aten = getattr(torch.ops.aten, packet)
-    functional = getattr(aten, overload)
+    functional: Any = getattr(getattr(torch.ops.aten, packet, None), overload, None)
+    if step.operator not in OPERATORS and (why := fault_of(functional)):
+        raise Unfit(f"aten.{step.operator} {why}")
     targets = [tensor(view) for view in step.targets]
     args, kwargs = _arguments(functional, step, tensor)
     meta_args, meta_kwargs = _arguments(functional, step, lambda view: tensor(view).to("meta"))
     derived = _outputs(functional(*meta_args, **meta_kwargs))
-    given = [(tuple(made.shape), made.dtype) for made in derived]
+    given = [(tuple(made.shape), made.dtype) for made in derived if made.layout is torch.strided]
     if given != [(tuple(target.shape), target.dtype) for target in targets]:
         raise Unfit(f"aten.{step.operator} gives {given}, and the plan has {[tuple(t.shape) for t in targets]} for it")
-    out = OPERATORS[step.operator].out
-    if not out:
+    if (writing := writing_of(functional)) is None:
         return lambda: [target.copy_(made) for target, made in
                         zip(targets, _outputs(functional(*args, **kwargs)), strict=True)]  # fmt: skip
-    writing = getattr(aten, out)
     names = [argument.name for argument in writing._schema.arguments if argument.is_out]
     into = dict(zip(names, targets, strict=True))
     return lambda: writing(*args, **kwargs, **into)
@@ -70,6 +70,8 @@ def _arguments(
 ) -> tuple[list[Any], dict[str, Any]]:
     """Positional and keyword arguments according to the operator's schema."""
     args, kwargs = [], {}
+    if {one.name for one in functional._schema.arguments} != step.arguments.keys():
+        raise Unfit(f"aten.{step.operator} has other arguments than {', '.join(step.arguments)}")
     for argument in functional._schema.arguments:
         value = _value(step.arguments[argument.name], tensor)
         if argument.kwarg_only:
@@ -91,7 +93,7 @@ def _value(argument: plans.Argument, tensor: Callable[[plans.View], torch.Tensor
             return getattr(torch, text)
         case plans.Value(kind="float", text=text):
             return float(text)
-        case plans.Value(kind="int" | "bool", text=text):
+        case plans.Value(kind="int" | "bool" | "str", text=text):
             return ast.literal_eval(text)
         case _:
             raise Unfit(f"a library step cannot take {argument!r}"[:200])

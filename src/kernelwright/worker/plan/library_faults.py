@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from kernelwright.worker.plan.operators import (
     BUDGET_SHARE,
     MOST_STEPS,
+    NAME,
     OPERATORS,
     Kind,
     allows,
@@ -91,10 +92,13 @@ def library_faults(plan: Plan, allowed: Library) -> list[str]:
 def _call(call: LibraryCall, mode: str) -> Iterator[str]:
     """Faults of a step's operator and arguments."""
     operator = OPERATORS.get(call.operator)
-    if operator is None:
-        yield f"the library step {call.operator[:60]!r}, which is not on the list"
-        return
     name = short(call.operator)
+    if operator is None:
+        if mode != "any" or not NAME.fullmatch(call.operator):
+            yield f"the library step {call.operator[:60]!r}, which is not on the list"
+        yield from (f"{name}'s argument {own[:40]} is no tensor, number or word" for own, argument
+                    in call.arguments.items() if not _is_data(argument))  # fmt: skip
+        return
     if not allows(mode, call.operator):
         yield f"{name} needs LIBRARY = {operator.mode!r}, the problem has {mode!r}"
     if set(call.arguments) != set(operator.parameters):
@@ -132,6 +136,19 @@ def _fits(argument: Argument, kind: Kind) -> bool:
             return kind == "dtype" and text in ITEMSIZE
         case Descriptor() | Value():
             return False
+
+
+def _is_data(argument: Argument) -> bool:
+    """Whether a step that is not on the list may take it. The process that replays it knows the operator's schema."""
+    match argument:
+        case Tuple(items=items):
+            return all(map(_is_data, items))
+        case Value(kind="none"):
+            return True
+        case Value(kind="str", text=text):
+            return len(text) <= 40 and text[1:-1].isidentifier() and text == repr(text[1:-1])
+        case _:
+            return any(_fits(argument, kind) for kind in ("operand", "dtype"))
 
 
 def is_float(text: str) -> bool:

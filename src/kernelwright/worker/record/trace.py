@@ -13,7 +13,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.model import LibraryMode
-from kernelwright.worker.plan.operators import BY_OUT, OPERATORS, allows
+from kernelwright.worker.plan.operators import OPERATORS, allows
 from kernelwright.worker.plan.plan import (
     MAX_STEPS,
     Argument,
@@ -28,6 +28,7 @@ from kernelwright.worker.plan.plan import (
     Value,
     View,
 )
+from kernelwright.worker.plan.schemas import fault_of, functional_of, is_writing
 
 aten = torch.ops.aten
 
@@ -63,13 +64,15 @@ class Refused(Exception):
     """Host code did something that a launch plan cannot represent or that is not allowed."""
 
 
-def _cure(name: str, mode: LibraryMode) -> str:
-    """Advice for a refused operator, "" if there is none. name: as in OPERATORS."""
-    if name in OPERATORS:
-        return f'; or allow it: LIBRARY = "{OPERATORS[name].mode}" in the problem'
-    if name.partition(".")[0].removesuffix("_") in {one.partition(".")[0] for one in OPERATORS} and mode != "none":
+def _cure(operator: Any, mode: LibraryMode) -> str:
+    """Advice for a refused operator."""
+    name = str(operator).removeprefix("aten.")
+    if name in OPERATORS or (mode != "any" and not fault_of(operator)):
+        least = OPERATORS[name].mode if name in OPERATORS else "any"
+        return f'; or allow it: LIBRARY = "{least}" in the problem'
+    if mode != "none" and not fault_of(functional_of(operator)):
         return "; a library step writes to a new tensor or to out="
-    return "" if mode == "none" else "; it is not among the library steps (docs/problems.md)"
+    return f"; no library step {fault_of(operator)} (docs/problems.md)"
 
 
 class Trace(TorchDispatchMode):
@@ -164,14 +167,17 @@ class Trace(TorchDispatchMode):
     def call_library(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Record a library step; refuses an operator that the problem does not allow."""
         called = str(func).removeprefix("aten.")
-        name = BY_OUT.get(called, called)
-        if name not in OPERATORS or not allows(self.library, name):
+        operator = functional_of(func) if is_writing(func) else func
+        name = str(operator).removeprefix("aten.")
+        if name in OPERATORS:
+            is_allowed = allows(self.library, name)
+        else:
+            is_allowed = self.library == "any" and not fault_of(operator)
+        if not is_allowed:
             raise Refused(
                 f"the host code calls {func}; it may only allocate, fill with a constant, view, copy and cast, and "
-                f"launch its own kernels{_cure(name, self.library)}"
+                f"launch its own kernels{_cure(operator, self.library)}"
             )
-        packet, _, overload = name.partition(".")
-        operator = getattr(getattr(aten, packet), overload)
         given = {**dict(zip((a.name for a in func._schema.arguments), args, strict=False)), **kwargs}
         own = {a.name: given.pop(a.name, a.default_value) for a in operator._schema.arguments}
         if name != called:
@@ -210,10 +216,10 @@ class Trace(TorchDispatchMode):
             return Value(kind="dtype", text=str(value).removeprefix("torch."))
         if isinstance(value, list | tuple):
             return Tuple(items=tuple(self._argument(item, what) for item in value))
-        if value is None or type(value) in (bool, int, float):
+        if value is None or type(value) in (bool, int, float, str):
             kind: Any = "none" if value is None else type(value).__name__
             return Value(kind=kind, text="" if value is None else repr(value))
-        raise Refused(f"{what} is a {type(value).__name__}; tensors, numbers and dtypes were expected")
+        raise Refused(f"{what} is a {type(value).__name__}; tensors, numbers, words and dtypes were expected")
 
     def _same_storage(self, func: Any, args: Any, kwargs: Any) -> Any:
         result = func(*args, **kwargs)
