@@ -1,4 +1,4 @@
-"""What a generator would say of a row-wise mean: texts as Inductor writes them, with symbols in place of sizes."""
+"""What a generator would say of a row-wise mean: kernels as Inductor writes them, with symbols in place of sizes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,21 @@ from typing import Any
 
 import msgspec
 
-from kernelwright.model import Capture, Generated, Sizes, TensorSpec
+from kernelwright import codec
+from kernelwright.model import (
+    Allocation,
+    Capture,
+    Generated,
+    Items,
+    Launch,
+    LibraryCall,
+    Sizes,
+    Step,
+    TensorSpec,
+    Tiles,
+    TritonKernel,
+    View,
+)
 
 KERNEL = """
 import triton
@@ -30,69 +44,73 @@ def triton_red_fused_native_layer_norm_relu_0(in_ptr0, out_ptr0, ks0, ks1, xnume
     tl.store(out_ptr0 + (xindex), tmp1, xmask)
 """  # noqa: E501
 
-TEXT = """
-# Topologically Sorted Source Nodes: [x], Original ATen: [aten.native_layer_norm, aten.relu]
-# Source node to ATen node mapping:
-triton_red_fused_native_layer_norm_relu_0 = async_compile.triton('triton_red_fused_native_layer_norm_relu_0', '''{kernel}''')
-
-assert_size_stride = torch._C._dynamo.guards.assert_size_stride
-
-def call(args):
-    {symbols}arg0_1, = args
-    args.clear()
-    assert_size_stride(arg0_1, ({rows}, {width}), ({width}, 1), 'input')
-    with torch.cuda._DeviceGuard(0):
-        torch.cuda.set_device(0)
-        arg0_1 = copy_if_misaligned(arg0_1)
-        buf0 = empty_strided_cuda(({rows}, 1), (1, {rows}), torch.float32)
-        raw_stream0 = get_raw_stream(0)
-        {step}
-        del arg0_1
-    return (buf0, )
-"""  # noqa: E501
-
 NAME = "triton_red_fused_native_layer_norm_relu_0"
-LAUNCH = NAME + ".run(arg0_1, buf0, {width}, {rows}, {rows}, {width}, stream=raw_stream0)"
+OUT = Allocation(name="buf0", shape=("rows", "1"), stride=None, dtype="torch.float32")
+LAUNCH = Launch(kernel=NAME, arguments=("x", "buf0", "dim", "rows", "rows", "dim"))
 CONFIG = {"XBLOCK": 1, "R0_BLOCK": 2048, "num_warps": 16, "num_stages": 1}
 ROWS, WIDTH = 64, 4096
 
 Change = Callable[[str], str]
 
 
-def capture(
-    change: Change, dtype: str = "float32", at: tuple[int, int] | None = None, sizes: Sizes | None = None
-) -> Capture:
-    """A row-wise mean. change: of the template. at: rows and width, in place of symbols. sizes: of the symbols."""
-    return filled(change(TEXT.replace("{kernel}", KERNEL).replace("{step}", LAUNCH)), dtype, at, sizes)
-
-
-def filled(template: str, dtype: str, at: tuple[int, int] | None, sizes: Sizes | None = None) -> Capture:
-    """The template with sizes; kernels have them as parameters ks0 (width) and ks1 (rows)."""
-    known = sizes or SIZES
-    rows, width = at or ("s0", "s1")
-    texts = template.split("'''")
-    texts[0::2] = [one.format(rows=rows, width=width, symbols="" if at else "s0_arg, s1_arg, ") for one in texts[0::2]]
-    texts[1::2] = [one.format(rows="ks1", width="ks0") for one in texts[1::2]]
-    shape = at or (known.values["rows"], known.values["dim"])
-    spec = TensorSpec(shape=shape, dtype=dtype, stride=(shape[1], 1))
-    return Capture(text="'''".join(texts), names=("x",), tensors=(spec,), sizes=None if at else known,
-                   configs={NAME: (CONFIG,), NAME[:-1] + "1": (CONFIG,)})  # fmt: skip
-
-
-SIZES = Sizes(
-    names={"s0": "rows", "s1": "dim"}, values={"rows": ROWS, "dim": WIDTH}, shapes=(("rows", "dim"),),
-    least={"rows": 2, "dim": 2},
-)  # fmt: skip
-
-
-def of(change: Change, **others: Any) -> Generated:
-    """With symbols, and at the sizes of the timed case."""
-    captures = (capture(change), capture(change, at=(ROWS, WIDTH)))
-    return msgspec.structs.replace(Generated(captures=captures, inputs=(("x", None),), torch="2.13"), **others)
-
-
 def unchanged(text: str) -> str:
     return text
+
+
+def kernel(change: Change = unchanged, name: str = NAME, source: str = KERNEL, **others: Any) -> TritonKernel:
+    """change: of its source, in which sizes are parameters: ks0 (dim) and ks1 (rows)."""
+    operations = ("aten.native_layer_norm", "aten.relu")
+    given = {"operations": operations, "grid": "Grid1D", "configs": (CONFIG,), **others}
+    text = change(source.replace(NAME, name)).format(rows="ks1", width="ks0")
+    return TritonKernel(name=name, source=text, **given)
+
+
+def library(name: str, *arguments: View | Items | str, **others: Any) -> LibraryCall:
+    """A call of an operator."""
+    return LibraryCall(operator=f"{name}.default", function=f"torch.{name}", arguments=arguments, **others)
+
+
+X = View(tensor="x")
+MM = library("mm", X, X, out=View(tensor="buf0"))
+
+
+def capture(
+    change: Change = unchanged, dtype: str = "float32", at: tuple[int, int] | None = None, sizes: Sizes | None = None,
+    **others: Any,
+) -> Capture:  # fmt: skip
+    """A row-wise mean. change: of the kernel's source. at: rows and dim, in place of symbols. sizes: of the symbols.
+    others: fields of the capture."""
+    known = sizes or SIZES
+    shape = at or (known.values["rows"], known.values["dim"])
+    spec = TensorSpec(shape=shape, dtype=dtype, stride=(shape[1], 1))
+    given = {"kernels": (kernel(change),), "steps": (OUT, LAUNCH), "outputs": (View(tensor="buf0"),), **others}
+    made = Capture(names=("x",), tensors=(spec,), sizes=None if at else known, **given)
+    return made if at is None else codec.record(placed(codec.plain(made), at), Capture)
+
+
+def placed(plain: Any, at: tuple[int, int]) -> Any:
+    """Plain data with numbers in place of rows and dim, outside of sources."""
+    match plain:
+        case str():
+            return re.sub(r"\bdim\b", str(at[1]), re.sub(r"\brows\b", str(at[0]), plain))
+        case dict():
+            return {key: one if key == "source" else placed(one, at) for key, one in plain.items()}
+        case list() | tuple():
+            return [placed(one, at) for one in plain]
+        case _:
+            return plain
+
+
+SIZES = Sizes(values={"rows": ROWS, "dim": WIDTH}, shapes=(("rows", "dim"),), least={"rows": 2, "dim": 2})
+
+OF_CAPTURE = {"kernels", "steps", "outputs"}
+
+
+def of(change: Change = unchanged, **others: Any) -> Generated:
+    """With symbols, and at the sizes of the timed case. others: fields of the captures, and of the whole."""
+    own = {name: others.pop(name) for name in OF_CAPTURE & others.keys()}
+    captures = (capture(change, **own), capture(change, at=(ROWS, WIDTH), **own))
+    return msgspec.structs.replace(Generated(captures=captures, inputs=(("x", None),), torch="2.13"), **others)
 
 
 def exact(source: str) -> str:
@@ -101,10 +119,9 @@ def exact(source: str) -> str:
     return re.sub(r"(?m)^(BLOCK_[MNK]\w*) = \d+$", r"\1 = 32", source)
 
 
-def of_rows(step: str = "", launched: bool = True) -> Generated:
-    """step: of the host code, before the kernel's launch. launched: whether there is one."""
-    steps = "\n        ".join([step] * bool(step) + [LAUNCH] * launched)
-    return of(lambda text: text.replace(LAUNCH, steps))
+def of_rows(*steps: Step, launched: bool = True) -> Generated:
+    """steps: of the host code, before the kernel's launch. launched: whether there is one."""
+    return of(steps=(OUT, *steps, *[LAUNCH] * launched))
 
 
 TEMPLATE = """
@@ -143,25 +160,28 @@ def triton_tem_fused_mm_relu_0(arg_A, arg_B, out_ptr1, ks0, ks1):
 """
 
 
-def template(change: Change = unchanged, at: tuple[int, int] | None = None) -> Capture:
+OF_TEMPLATE = Launch(kernel="triton_tem_fused_mm_relu_0", arguments=("x", "x", "buf0", "dim", "rows"),
+                     grid=("triton.cdiv(rows, BLOCK_M) * triton.cdiv(rows, BLOCK_N)",))  # fmt: skip
+SQUARE = Allocation(name="buf0", shape=("rows", "rows"), stride=None, dtype="torch.float32")
+
+
+def template(change: Change = unchanged, at: tuple[int, int] | None = None, **others: Any) -> Capture:
     """A product of x with itself, transposed, as Inductor writes its template. change: of the template."""
-    name = "triton_tem_fused_mm_relu_0"
-    tiles = "(({rows} + 63) // 64)"
-    launch = f"{name}.run(arg0_1, arg0_1, buf0, {{width}}, {{rows}}, {tiles} * {tiles}, 1, 1, stream=raw_stream0)"
-    text = TEXT.replace("{kernel}", TEMPLATE).replace("{step}", launch).replace(NAME, name)
-    text = text.replace("aten.native_layer_norm", "aten.mm")
-    text = change(text.replace("({rows}, 1), (1, {rows})", "({rows}, {rows}), ({rows}, 1)"))
-    made = filled(text, "float32", at)
-    return msgspec.structs.replace(made, configs={name: ({"num_warps": 4, "num_stages": 3},)})
+    rows = others["sizes"].values["rows"] if "sizes" in others else (at or (ROWS, WIDTH))[0]
+    made = kernel(
+        change, OF_TEMPLATE.kernel, TEMPLATE, operations=("aten.mm", "aten.relu"), grid="FixedGrid",
+        configs=({"num_warps": 4, "num_stages": 3},), tiles=Tiles(rows=rows, columns=rows, depth=WIDTH),
+    )  # fmt: skip
+    return capture(at=at, **{"kernels": (made,), "steps": (SQUARE, OF_TEMPLATE), **others})
 
 
-SQUARE = "extern_kernels.mm(arg0_1, reinterpret_tensor(arg0_1, ({width}, {rows}), (1, {width}), 0), out=buf0)"
+TRANSPOSED = View(tensor="x", shape=("dim", "rows"), stride=("1", "dim"))
 
 
-def of_product(rows: int, call: str = SQUARE) -> Generated:
+def of_product(rows: int) -> Generated:
     """x @ x.T in float32, by a library call alone, and by a template."""
-    size = (rows, WIDTH)
-    sizes = msgspec.structs.replace(SIZES, values={"rows": rows, "dim": WIDTH})
-    made = tuple(capture(lambda text: text.replace(LAUNCH, call), at=at, sizes=sizes) for at in (None, size))
-    templates = (msgspec.structs.replace(template(), sizes=sizes), template(at=size))
+    size, sizes = (rows, WIDTH), msgspec.structs.replace(SIZES, values={"rows": rows, "dim": WIDTH})
+    steps = (SQUARE, library("mm", X, TRANSPOSED, out=View(tensor="buf0")))
+    made = tuple(capture(at=at, sizes=sizes, steps=steps, kernels=()) for at in (None, size))
+    templates = (template(sizes=sizes), template(at=size))
     return Generated(captures=made, templates=templates, inputs=(("x", None),), torch="2.13")

@@ -14,7 +14,7 @@ from click.testing import Result
 
 from command_line import PROBLEM, fault, run
 from fakes import ENVIRONMENT, FakeWorker, evaluation_of
-from generated import of_rows
+from generated import MM, of_rows
 from kernelwright.errors import WorkerError
 from kernelwright.journal import NAME, Journal
 from kernelwright.model import Budget, Candidate, Evaluation, Status
@@ -317,7 +317,7 @@ def test_a_named_proposer_goes_before_the_starter() -> None:
 
 def test_a_library_call_alone_is_left() -> None:
     Path("plain.py").write_text(PROBLEM)
-    worker = FakeWorker(generated=of_rows("extern_kernels.mm(arg0_1, arg0_1, out=buf0)", launched=False), eager_us=52.0)
+    worker = FakeWorker(generated=of_rows(MM, launched=False), eager_us=52.0)
     result = run("optimize", "plain.py", worker=worker)
     assert result.exit_code == 0
     assert "leave it: the library call is the computation (aten.mm)" in result.stdout

@@ -1,24 +1,25 @@
-"""Generated texts at several sizes become one candidate, and what cannot be converted is refused with its name."""
+"""What Inductor generated becomes one candidate, and what cannot be converted is refused with its name."""
 
 from __future__ import annotations
 
 import ast
 import re
+from typing import Any
 
 import msgspec
 import pytest
 
-from generated import LAUNCH, NAME, ROWS, WIDTH, Change, capture, of, of_rows, unchanged
+from generated import LAUNCH, MM, NAME, OUT, ROWS, WIDTH, Change, X, capture, kernel, library, of, of_rows, unchanged
 from kernelwright import codec
 from kernelwright.inductor import NotConverted, candidate_text, candidate_texts
 from kernelwright.inductor.candidate import _dense
-from kernelwright.inductor.reading import Module, read_module
-from kernelwright.model import Capture, Generated, TensorSpec
+from kernelwright.inductor.reading import Kernel, read_kernel
+from kernelwright.model import Alias, Allocation, Generated, Items, Step, TensorSpec, TritonKernel, Unknown, View, Zeros
 from kernelwright.source.tunables import default_config
 
 
-def converted(change: Change = unchanged) -> str:
-    return candidate_text(of(change))
+def converted(change: Change = unchanged, **others: Any) -> str:
+    return candidate_text(of(change, **others))
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +59,8 @@ def test_a_function_that_only_libdevice_has_stays_and_is_imported(candidate: str
 def test_the_output_is_named_out_and_several_are_numbered(candidate: str) -> None:
     assert "out = torch.empty((rows, 1)" in candidate
     assert candidate.endswith("return out\n")
-    two = converted(lambda text: text.replace("return (buf0, )", "return (buf0, buf1, )").replace(
-        LAUNCH, "buf1 = empty_strided_cuda(({rows}, ), (1, ), torch.float32)\n        " + LAUNCH))  # fmt: skip
+    more = Allocation(name="buf1", shape=("rows",), stride=None, dtype="torch.float32")
+    two = converted(steps=(OUT, more, LAUNCH), outputs=(View(tensor="buf0"), View(tensor="buf1")))
     assert two.endswith("return out_1, out_2\n")
 
 
@@ -71,10 +72,10 @@ def test_what_no_line_reads_is_not_computed() -> None:
 
 
 def test_a_text_that_the_conversion_does_not_know_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def faulty(text: str) -> None:
+    def faulty(generated: TritonKernel) -> None:
         raise KeyError("a new form")
 
-    monkeypatch.setattr("kernelwright.inductor.candidate.read_module", faulty)
+    monkeypatch.setattr("kernelwright.inductor.symbolic.read_kernel", faulty)
     with pytest.raises(
         NotConverted, match=r"torch 2\.13 in an unknown form \(KeyError: 'a new form'; test_candidate\.py:\d+\)"
     ):
@@ -82,14 +83,14 @@ def test_a_text_that_the_conversion_does_not_know_is_named(monkeypatch: pytest.M
 
 
 def test_several_kernels_say_whose_their_tunables_are() -> None:
-    text = converted(twice)
+    text = converted(**twice())
     assert "# layer_norm_relu_reduce\nXBLOCK_1 = " in text
     assert "# layer_norm_relu_reduce_2\nXBLOCK_2 = " in text
 
 
 @pytest.mark.parametrize(("width", "is_small"), [("40", True), ("41", False)])
 def test_a_kernel_of_less_than_a_hundredth_of_the_elements_is_not_tuned(width: str, is_small: bool) -> None:
-    text = converted(lambda text: twice(text, width))
+    text = converted(**twice(width))
     blocks = re.findall(r"^(XBLOCK\w*) = ", text, re.MULTILINE)
     assert blocks == (["XBLOCK"] if is_small else ["XBLOCK_1", "XBLOCK_2"])
     second = " ".join(text.partition("layer_norm_relu_reduce_2[")[2].split())
@@ -97,12 +98,11 @@ def test_a_kernel_of_less_than_a_hundredth_of_the_elements_is_not_tuned(width: s
     assert ("XBLOCK=1, R0_BLOCK=2048, num_warps=16, num_stages=1" in second) == is_small
 
 
-def twice(text: str, width: str = "{width}") -> str:
+def twice(width: str = "dim") -> dict[str, Any]:
     """The same kernel a second time, under another name. width: of the second launch."""
-    start, end = text.index("# Topologically"), text.index("def call")
-    second = LAUNCH.replace("_relu_0", "_relu_1").replace("{width}", width)
-    return text[:end] + text[start:end].replace("_relu_0", "_relu_1") + text[end:].replace(
-        LAUNCH, LAUNCH + "\n        " + second)  # fmt: skip
+    other = NAME[:-1] + "1"
+    second = msgspec.structs.replace(LAUNCH, kernel=other, arguments=("x", "buf0", width, "rows", "rows", width))
+    return {"kernels": (kernel(), kernel(name=other)), "steps": (OUT, LAUNCH, second)}
 
 
 def test_blocks_and_warps_are_tunables_and_sizes_are_none(candidate: str) -> None:
@@ -110,7 +110,7 @@ def test_blocks_and_warps_are_tunables_and_sizes_are_none(candidate: str) -> Non
 
 
 def test_a_buffer_of_half_precision_follows_the_input() -> None:
-    made = capture(lambda text: text.replace("torch.float32)", "torch.float16)"), "float16")
+    made = capture(dtype="float16", steps=(msgspec.structs.replace(OUT, dtype="torch.float16"), LAUNCH))
     text = candidate_text(Generated(captures=(made,), inputs=(("x", None),)))
     assert "dtype=x.dtype" in text
     assert "torch.float16" not in text
@@ -130,13 +130,8 @@ def test_the_width_of_a_persistent_reduction_follows_its_extent_and_is_no_tunabl
     assert "R0_WIDTH: tl.constexpr = 4096" in fixed, "the extent is a number in the text"
 
 
-def raised(text: str) -> str:
-    """Of a form that the conversion does not know."""
-    return text.replace(LAUNCH, "new_form()\n        " + LAUNCH)
-
-
 def test_where_a_capture_at_all_sizes_is_not_converted_the_sizes_of_the_only_case_are_constants() -> None:
-    captures = (capture(raised), capture(unchanged, at=(ROWS, WIDTH)))
+    captures = (capture(steps=(OUT, Unknown(text="new_form()"), LAUNCH)), capture(at=(ROWS, WIDTH)))
     generated = Generated(captures=captures, inputs=(("x", None),), torch="2.13")
     with pytest.raises(NotConverted, match="new_form"):
         candidate_text(generated)
@@ -155,16 +150,11 @@ def test_a_candidate_for_several_sizes_comes_before_one_for_the_captured_sizes()
 
 def test_the_other_configs_that_inductor_would_time_come_last() -> None:
     """A kernel with fewer configs has its first one beside the others."""
-    second = NAME[:-1] + "1"
-
-    def with_configs(one: Capture) -> Capture:
-        [own] = one.configs[NAME]
-        return msgspec.structs.replace(
-            one, configs={NAME: (own, {**own, "XBLOCK": 4, "num_warps": 2}, {**own, "XBLOCK": 8}), second: (own,)}
-        )
-
-    captures = tuple(map(with_configs, of(twice).captures))
-    texts = candidate_texts(Generated(captures=captures, inputs=(("x", None),)))
+    both = twice()
+    [own] = kernel().configs
+    more = (own, {**own, "XBLOCK": 4, "num_warps": 2}, {**own, "XBLOCK": 8})
+    both["kernels"] = (kernel(configs=more), both["kernels"][1])
+    texts = candidate_texts(of(**both))
     configs = [default_config(text) for text in texts]
     assert [(one["XBLOCK_1"], one["NUM_WARPS_1"], one["XBLOCK_2"]) for one in configs] == [
         (1, 16, 1), (4, 2, 1), (8, 16, 1),
@@ -174,15 +164,15 @@ def test_the_other_configs_that_inductor_would_time_come_last() -> None:
 
 
 def test_templates_come_after_library_calls_where_both_are_allowed() -> None:
-    calls = of_rows("extern_kernels.mm(arg0_1, arg0_1, out=buf0)")
+    calls = of_rows(MM)
     both = msgspec.structs.replace(calls, templates=of_rows().captures)
     assert ["torch.mm(" in one for one in candidate_texts(both, "any")] == [True, False]
     assert ["torch.mm(" in one for one in candidate_texts(both, "none")] == [False]
 
 
 def test_where_one_of_the_two_cannot_be_converted_the_other_is_left() -> None:
-    calls, other = of_rows("extern_kernels.mm(arg0_1, arg0_1, out=buf0)"), of_rows()
-    broken = of_rows("buf1 = torch.ops.aten.nonzero.default(arg0_1)")
+    calls, other = of_rows(MM), of_rows()
+    broken = of_rows(NONZERO)
     assert candidate_texts(msgspec.structs.replace(broken, templates=other.captures), "none") == candidate_texts(other)
     both = msgspec.structs.replace(calls, templates=broken.captures)
     assert candidate_texts(both, "any") == candidate_texts(calls, "any")
@@ -191,19 +181,17 @@ def test_where_one_of_the_two_cannot_be_converted_the_other_is_left() -> None:
 
 
 def test_a_number_among_the_inputs_is_built_in_and_others_are_refused() -> None:
-    text = candidate_text(of(unchanged, inputs=(("x", None), ("scale", "0.5"), ("mask", "None"))))
+    text = candidate_text(of(inputs=(("x", None), ("scale", "0.5"), ("mask", "None"))))
     assert "def kernel_function(x, scale, mask):" in text
     assert "if scale != 0.5:" in text
     assert "if mask is not None:" in text
 
 
-def product(step: str) -> Change:
-    return lambda text: text.replace(LAUNCH, step)
+NONZERO = library("nonzero", X, result="buf1", fault="is no library step")
 
 
 def test_a_library_call_becomes_a_library_step_where_the_problem_allows_it() -> None:
-    both = product("extern_kernels.mm(arg0_1, arg0_1, out=buf0)\n        " + LAUNCH)
-    generated = of(both)
+    generated = of_rows(MM)
     text = candidate_text(generated, "any")
     assert "torch.mm(x, x, out=out)" in text
     assert "Library steps: aten.mm." in text
@@ -212,12 +200,13 @@ def test_a_library_call_becomes_a_library_step_where_the_problem_allows_it() -> 
 
 
 def test_one_of_several_results_of_a_library_call_is_a_tensor_like_others() -> None:
-    step = (
-        "buf1 = torch.ops.aten.topk.default(arg0_1, 8, 1, True, True)\n        buf2 = buf1[0]\n        "
-        "assert_size_stride(buf2, ({rows}, 8), (8, 1), 'topk')\n        "
-        "extern_kernels.mm(buf2, buf2, out=buf0)\n        "
-    )
-    generated = of(product(step + LAUNCH.replace("arg0_1", "buf2")))
+    values = View(tensor="buf2")
+    generated = of(steps=(
+        OUT, library("topk", X, "8", "1", "True", "True", result="buf1"),
+        Alias(name="buf2", view=View(tensor="buf1", item=(0,)), shape=("rows", "8")),
+        library("mm", values, values, out=View(tensor="buf0")),
+        msgspec.structs.replace(LAUNCH, arguments=("buf2", *LAUNCH.arguments[1:])),
+    ))  # fmt: skip
     text = candidate_text(generated, "any")
     assert "buf1 = torch.topk(x, 8, 1, True, True)" in text
     assert "(buf1[0], out, " in " ".join(text.split()).replace("( ", "(")
@@ -229,50 +218,61 @@ def test_one_of_several_results_of_a_library_call_is_a_tensor_like_others() -> N
     ("old", "new", "reason"),
     [
         ("maximum", "frexp", "triton_helpers.frexp"),
-        ("Grid1D", "MixOrderReductionGrid", "MixOrderReductionGrid"),
-        (LAUNCH, "workspace_0.zero_()\n        " + LAUNCH, "workspace_0.zero_()"),
-        (
-            LAUNCH,
-            "buf1 = torch.ops.aten.nonzero.default(arg0_1)\n        " + LAUNCH,
-            "aten.nonzero, which is no library step",
-        ),
-        (", {rows}, {rows}, {width}, stream", ", {rows}, {rows}, stream", "other arguments"),
-        ("async_compile.triton", "async_compile.cpp", "async_compile.cpp"),
-        ("def call(", "def other(", "no function call"),
-        (
-            LAUNCH,
-            "check_anything(arg0_1, ({rows}, {width}))\n        " + LAUNCH,
-            "check_anything(arg0_1, (64, 4096)), in the text of torch 2.13",
-        ),
+        ("def triton_red", "def other_red", "has no function of that name"),
     ],
 )
-def test_what_cannot_be_converted_is_named(old: str, new: str, reason: str) -> None:
+def test_a_kernel_that_cannot_be_converted_is_named(old: str, new: str, reason: str) -> None:
     with pytest.raises(NotConverted) as raised:
         converted(lambda text: text.replace(old, new))
     assert reason in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
+def test_a_kernel_with_a_grid_that_is_not_known_is_named() -> None:
+    with pytest.raises(NotConverted, match="MixOrderReductionGrid"):
+        converted(kernels=(kernel(grid="MixOrderReductionGrid"),))
+
+
 @pytest.mark.parametrize(
-    "bound", ["from torch.its.own.files import {}\n", "{} = torch._C._dynamo.guards.{}\n"], ids=["import", "name"]
+    ("steps", "reason"),
+    [
+        ((NONZERO, LAUNCH), "aten.nonzero, which is no library step"),
+        ((msgspec.structs.replace(LAUNCH, arguments=LAUNCH.arguments[:-1]),), "other arguments"),
+        ((Unknown(text="check_anything(arg0_1)"), LAUNCH), "check_anything(arg0_1), in the text of torch 2.13"),
+        ((msgspec.structs.replace(LAUNCH, arguments=("x", "_tensor_constant0", *LAUNCH.arguments[2:])),), "constant0"),
+    ],
 )
-def test_a_check_of_torch_is_left_out_whatever_its_name(bound: str, candidate: str) -> None:
-    """torch 2.14 has this one, and one more that it imports, which earlier versions do not have."""
-    check = "assert_size_stride_grouped"
-    line = f"{check}((arg0_1, buf0), (({{rows}}, {{width}}), ({{rows}}, 1)), (({{width}}, 1), (1, {{rows}})), 'input')"
-    changed = converted(
-        lambda text: text.replace("def call(", bound.format(check, check) + "\ndef call(").replace(
-            LAUNCH, f"{line}\n        {LAUNCH}"
-        )
-    )
-    assert changed == candidate
+def test_a_step_that_cannot_be_converted_is_named(steps: tuple[Step, ...], reason: str) -> None:
+    with pytest.raises(NotConverted) as raised:
+        converted(steps=(OUT, *steps))
+    assert reason in str(raised.value)
+
+
+def test_a_tensor_that_is_filled_with_zeros_is() -> None:
+    assert "    out.zero_()\n    layer_norm" in converted(steps=(OUT, Zeros(tensor="buf0"), LAUNCH))
+
+
+def test_a_view_of_a_view_begins_where_both_say() -> None:
+    half = View(tensor="x", shape=("rows", "dim"), stride=("dim", "1"), offset="dim")
+    more = View(tensor="buf1", shape=("rows",), stride=("dim",), offset="3")
+    whole = View(tensor="buf1", dtype="torch.int32")
+    text = converted(steps=(OUT, Alias(name="buf1", view=half), LAUNCH), outputs=(more, whole, View(tensor="buf1")))
+    assert "return x.as_strided((rows,), (dim,), dim + 3), " in text
+    assert "x.as_strided((rows, dim), (dim, 1), dim).view(torch.int32), " in text
+
+
+def test_what_a_library_call_writes_to_its_argument_is_copied_there() -> None:
+    """Library steps write to new tensors."""
+    call = library("index_put", View(tensor="buf0"), Items(items=(X, "None")), X, copied=View(tensor="buf0"))
+    text = candidate_text(of_rows(call), "any")
+    assert "    out.copy_(torch.index_put(out, [x, None], x))\n" in text
 
 
 def strided(*stride: int) -> str:
     """A candidate for an input that has these strides at the first size."""
     spec = TensorSpec(shape=(64, 4096), dtype="float32", stride=stride)
-    first, timed = of(unchanged).captures
-    return candidate_text(of(unchanged, captures=(msgspec.structs.replace(first, tensors=(spec,)), timed)))
+    first, timed = of().captures
+    return candidate_text(of(captures=(msgspec.structs.replace(first, tensors=(spec,)), timed)))
 
 
 def test_an_input_of_other_strides_is_named() -> None:
@@ -289,7 +289,8 @@ def test_an_input_is_dense_in_the_order_of_its_strides() -> None:
 
 
 def test_nested_arguments_and_outputs_keep_their_nesting() -> None:
-    captures = tuple(msgspec.structs.replace(one, names=("state.x",)) for one in of_rows().captures)
+    launch = msgspec.structs.replace(LAUNCH, arguments=("state_x", *LAUNCH.arguments[1:]))
+    captures = tuple(msgspec.structs.replace(one, names=("state.x",)) for one in of(steps=(OUT, launch)).captures)
     generated = Generated(
         captures=captures, inputs=(("state.x", None), ("state.more.0", "2")),
         arguments="{'state': {'x': 0, 'more': (1,)}}", returns="{'mean': 0, 'more': (None, (0,))}",
@@ -308,11 +309,11 @@ def test_where_nothing_was_generated_the_reason_is_given() -> None:
 def test_what_was_converted_is_not_converted_again(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 
-    def reading(text: str) -> Module:
-        read.append(text)
-        return read_module(text)
+    def reading(generated: TritonKernel) -> Kernel:
+        read.append(generated.name)
+        return read_kernel(generated)
 
-    monkeypatch.setattr("kernelwright.inductor.candidate.read_module", reading)
+    monkeypatch.setattr("kernelwright.inductor.symbolic.read_kernel", reading)
     generated = msgspec.structs.replace(of_rows(), torch="2.13 of this test")
     first = candidate_texts(generated, "finish")
     once = len(read)

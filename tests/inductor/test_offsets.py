@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 import pytest
 
-from generated import LAUNCH, Change, of
+from generated import LAUNCH, OUT, X, library, of
 from kernelwright.inductor import NotConverted, candidate_text
 from kernelwright.inductor.offsets import guard, product
+from kernelwright.model import Allocation, Launch, Step, View
 
 
-def asked(step: str = LAUNCH, change: Change = lambda text: text) -> str:
-    """What the host code compares with 2**31, "" for nothing. step: the launches of the generated code."""
-    made = candidate_text(of(lambda text: change(text.replace(LAUNCH, step))), "any")
+def asked(*steps: Step, **others: Any) -> str:
+    """What the host code compares with 2**31, "" for nothing. steps: after the allocation of the output."""
+    made = candidate_text(of(steps=(OUT, *(steps or (LAUNCH,))), **others), "any")
     return made.partition(" >= 2**31")[0].rpartition("    if ")[2] if "2**31" in made else ""
 
 
@@ -23,29 +27,26 @@ def test_a_kernel_with_offsets_of_64_bits_takes_any_size() -> None:
     assert asked(change=lambda text: text.replace("'grid_type'", "'xnumel': 'i64', 'grid_type'")) == ""
 
 
-OF_PRODUCT = """buf1 = empty_strided_cuda(({rows}, {rows}), ({rows}, 1), torch.float32)
-        extern_kernels.mm(arg0_1, arg0_1, out=buf1)
-        """ + LAUNCH.replace(
-    "(arg0_1, buf0, {width}, {rows}, {rows}, {width}", "(buf1, buf0, {rows}, {rows}, {rows}, {rows}"
-)
+def launch(*arguments: str) -> Launch:
+    return msgspec.structs.replace(LAUNCH, arguments=arguments)
 
 
 def test_an_input_that_only_a_library_call_reads_does_not_count() -> None:
-    assert asked(OF_PRODUCT) == "rows * rows"
+    made = Allocation(name="buf1", shape=("rows", "rows"), stride=None, dtype="torch.float32")
+    call = library("mm", X, X, out=View(tensor="buf1"))
+    assert asked(made, call, launch("buf1", "buf0", "rows", "rows", "rows", "rows")) == "rows * rows"
 
 
 def test_a_tensor_that_a_library_call_makes_counts() -> None:
-    made = """buf1 = extern_kernels.convolution(arg0_1, arg0_1, stride=(1,), padding=(0,), dilation=(1,), \
-transposed=False, output_padding=(0,), groups=1, bias=None)
-        assert_size_stride(buf1, ({rows}, {rows}, {width}), ({rows} * {width}, {width}, 1), 'output')
-        """ + LAUNCH.replace("arg0_1", "buf1")
-    assert asked(made) == "rows * rows * dim"
+    call = library("convolution", X, X, "None", result="buf1", shape=("rows", "rows", "dim"))
+    reads = launch("buf1", "buf0", "dim", "rows", "rows", "dim")
+    assert asked(call, reads) == "rows * rows * dim"
     with pytest.raises(NotConverted, match="the size of buf1 is not known"):
-        asked("\n".join(line for line in made.splitlines() if "assert_size" not in line))
+        asked(msgspec.structs.replace(call, shape=None), reads)
 
 
 def test_the_launch_counts_where_it_goes_over_more_than_a_tensor_has() -> None:
-    assert asked(LAUNCH.replace("{rows}, {width}, stream", "{rows} * {rows}, {width}, stream")) == "rows * rows * dim"
+    assert asked(launch("x", "buf0", "dim", "rows", "rows * rows", "dim")) == "rows * rows * dim"
 
 
 def test_products_are_compared_by_their_factors() -> None:

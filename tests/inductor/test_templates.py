@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import pytest
 
-from generated import LAUNCH, ROWS, WIDTH, Change, capture, of, template, unchanged
+from generated import (
+    LAUNCH,
+    MM,
+    OF_TEMPLATE,
+    OUT,
+    ROWS,
+    SQUARE,
+    WIDTH,
+    Change,
+    capture,
+    kernel,
+    of,
+    template,
+    unchanged,
+)
 from kernelwright.inductor import NotConverted, can_split, candidate_text, candidate_texts
 from kernelwright.inductor.products import WAYS
-from kernelwright.inductor.templates import Template
-from kernelwright.model import Capture, Environment, Generated
+from kernelwright.model import Alias, Capture, Environment, Generated, Launch, Tiles, View
 from kernelwright.source.tunables import default_config
 
 Precision = Literal["ieee", "tf32"]
 
 
-def converted(change: Change = unchanged) -> str:
-    return candidate_text(Generated(captures=both(partial(template, change)), inputs=(("x", None),)))
+def converted(change: Change = unchanged, **others: Any) -> str:
+    return candidate_text(Generated(captures=both(partial(template, change, **others)), inputs=(("x", None),)))
 
 
 def both(make: Callable[..., Capture]) -> tuple[Capture, ...]:
@@ -36,14 +48,12 @@ def test_the_blocks_of_a_template_are_tunables() -> None:
     }  # fmt: skip
 
 
-def templates(dtype: str = "float32", precision: Precision = "ieee", change: Change = unchanged) -> Generated:
-    """A product and a kernel beside it, with the product as a template in its place."""
-    with_call = LAUNCH + "\n        extern_kernels.mm(arg0_1, arg0_1, out=buf0)"
-    calls = both(partial(capture, lambda text: text.replace(LAUNCH, with_call), dtype))
-    made = tuple(
-        msgspec.structs.replace(one, tensors=call.tensors)
-        for one, call in zip(both(partial(template, change)), calls, strict=True)
-    )
+def templates(
+    dtype: str = "float32", precision: Precision = "ieee", change: Change = unchanged, **others: Any
+) -> Generated:
+    """A product and a kernel beside it, with the product as a template in its place. others: of the template."""
+    calls = both(partial(capture, dtype=dtype, steps=(OUT, LAUNCH, MM)))
+    made = both(partial(template, change, dtype=dtype, **others))
     return Generated(captures=calls, templates=made, inputs=(("x", None),), precision=precision)
 
 
@@ -104,11 +114,18 @@ def test_a_factor_that_is_also_added_is_not_split_before() -> None:
     assert all("tl.load(B_ptr + idx_n)" in text or "tl.load(x_ptr + idx_n)" in text for text in texts)
 
 
+def part(offset: str) -> Alias:
+    return Alias(name="buf1", view=View(tensor="x", shape=("rows", "dim"), stride=("dim", "1"), offset=offset))
+
+
+def of_factor(second: str) -> Launch:
+    return msgspec.structs.replace(OF_TEMPLATE, arguments=("x", second, "buf0", "dim", "rows"))
+
+
 @pytest.mark.parametrize(("offset", "is_split"), [(0, True), (7, False)])
 def test_a_factor_that_begins_inside_its_tensor_is_not_split(offset: int, is_split: bool) -> None:
     """Parts are made of all elements of a tensor."""
-    view = f"reinterpret_tensor(arg0_1, ({{rows}}, {{width}}), ({{width}}, 1), {offset})"
-    found = templates(change=lambda text: text.replace(".run(arg0_1, arg0_1,", f".run(arg0_1, {view},"))
+    found = templates(steps=(SQUARE, part(str(offset)), of_factor("buf1")))
     first = candidate_texts(found, "finish", split=True)[0]
     assert ("split_factor[(triton.cdiv(rows * dim, 1024),)](x, x_parts," in first) == is_split
     assert ("tf32x3" in first) != is_split
@@ -117,18 +134,15 @@ def test_a_factor_that_begins_inside_its_tensor_is_not_split(offset: int, is_spl
 @pytest.mark.parametrize(
     ("second", "is_split"),
     [
-        ("arg0_1", True),
-        ("reinterpret_tensor(arg0_1, ({rows}, {width}), ({width}, 1), 7)", False),
+        ("x", True),
+        ("buf1", False),
         ("buf0", False),
     ],
     ids=["the same tensor", "a part of it", "a tensor of another size"],
 )
 def test_a_kernel_that_is_launched_twice_is_split_only_if_one_offset_serves_both(second: str, is_split: bool) -> None:
-    def twice(text: str) -> str:
-        [line] = [one for one in text.splitlines() if ".run(arg0_1, arg0_1," in one]
-        return text.replace(line, f"{line}\n{line.replace('.run(arg0_1, arg0_1,', f'.run(arg0_1, {second},')}")
-
-    texts = candidate_texts(templates(change=twice), "finish", True)
+    found = templates(steps=(SQUARE, part("7"), OF_TEMPLATE, of_factor(second)))
+    texts = candidate_texts(found, "finish", True)
     assert ("split_factor" in texts[0], "tf32x3" in texts[0]) == (is_split, not is_split)
     assert "(None, " not in texts[0]
 
@@ -173,12 +187,6 @@ def test_its_grid_is_computed_from_sizes_and_blocks() -> None:
     assert "return\n    pid" not in text
 
 
-def test_sizes_of_64_bits_are_read() -> None:
-    text = converted(lambda text: text.replace("    M = {rows}", "    M = tl.full([], {rows}, dtype=tl.int64)"))
-    assert "triton.cdiv(rows, BLOCK_M) * triton.cdiv(rows, BLOCK_N)" in text
-    assert "M = tl.full([], rows, dtype=tl.int64)" in text
-
-
 def test_the_offset_within_the_last_sides_is_not_divided() -> None:
     def with_remainder(divisor: str) -> Change:
         store = "    tl.store(out_ptr1 + (idx_n + {rows} * idx_m)"
@@ -202,10 +210,8 @@ def test_the_offset_within_the_last_sides_is_not_divided() -> None:
 def test_convolutions_begin_with_tiles_of_their_channels(
     columns: int, depth: int, tiles: list[tuple[int, int, int]]
 ) -> None:
-    main = ast.parse("def convolution(): pass").body[0]
-    assert isinstance(main, ast.FunctionDef)
-    template = Template(main, {}, ("BATCH", "ROWS_W"), "GROUP_OUT_C", {}, {"GROUP_OUT_C": columns, "DEPTH": depth})
-    found = [way(template) for way in WAYS]
+    made = Tiles(rows=9, columns=columns, depth=depth, is_product=False)
+    found = [way(made) for way in WAYS]
     assert [tuple(one.config[block] for block in ("BLOCK_M", "BLOCK_N", "BLOCK_K")) for one in found] == tiles
     assert [one.precision for one in found] == ["parts", "tf32x3", "parts"]
     assert [one.with_sizes for one in found] == [False, True, True], "what the compiler breaks is in the first only"
@@ -224,33 +230,25 @@ def test_convolutions_begin_with_tiles_of_their_channels(
 def test_convolutions_by_elements_of_the_window_begin_with_steps_of_their_channels(
     columns: int, channels: int, tile: tuple[int, int, int]
 ) -> None:
-    main = ast.parse("def convolution(): pass").body[0]
-    assert isinstance(main, ast.FunctionDef)
-    numbers = {"GROUP_OUT_C": columns, "GROUP_IN_C": channels, "DEPTH": 9 * channels}
-    config = WAYS[0](Template(main, {}, ("BATCH", "ROWS_W"), "GROUP_OUT_C", {}, numbers)).config
+    made = Tiles(rows=9, columns=columns, depth=9 * channels, channels=channels, is_product=False)
+    config = WAYS[0](made).config
     assert (config["BLOCK_M"], config["BLOCK_N"], config["BLOCK_K"]) == tile
 
 
-def test_a_grid_that_the_formula_does_not_give_is_refused() -> None:
-    with pytest.raises(NotConverted, match=r"has the grid \[2, 1, 1\], not \[1, 1, 1\]"):
-        converted(lambda text: text.replace("63) // 64), 1, 1, stream", "63) // 64) + 1, 1, 1, stream"))
-
-
 def test_another_template_is_named() -> None:
-    with pytest.raises(NotConverted, match="is a template that is not known here"):
-        converted(lambda text: text.replace("    K = {width}", "    DEPTH = {width}"))
+    other = kernel(name=OF_TEMPLATE.kernel, grid="FixedGrid")
+    with pytest.raises(NotConverted, match="has the grid FixedGrid"):
+        converted(kernels=(other,))
 
 
 def test_a_template_takes_the_place_of_a_library_call_that_the_problem_does_not_allow() -> None:
-    with_call = LAUNCH + "\n        extern_kernels.mm(arg0_1, arg0_1, out=buf0)"
-    found = of(lambda text: text.replace(LAUNCH, with_call), templates=both(template))
+    found = of(steps=(OUT, LAUNCH, MM), templates=both(template))
     assert "torch.mm" in candidate_text(found, "any")
     for library in ("none", "finish"):
         assert "mm_relu_tiles" in candidate_text(found, library)  # type: ignore[arg-type]
 
 
 def test_a_library_call_that_no_template_replaces_needs_its_mode() -> None:
-    with_call = LAUNCH + "\n        extern_kernels.mm(arg0_1, arg0_1, out=buf0)"
-    found = of(lambda text: text.replace(LAUNCH, with_call))
+    found = of(steps=(OUT, LAUNCH, MM))
     with pytest.raises(NotConverted, match=r"aten\.mm, which needs LIBRARY"):
         candidate_text(msgspec.structs.replace(found, templates=found.captures), "finish")

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from command_line import PROBLEM
 from fakes import ENVIRONMENT, FakeWorker
 from fakes import PROBLEM as INFO
-from generated import of_rows
+from generated import MM, of_rows
 from kernelwright.errors import ConfigError, MachineError, ProblemError, ProviderError, RequestError, WorkerLost
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.in_mode_any import said_of
@@ -222,8 +222,7 @@ def beside(generated: Generated, library: LibraryMode | None = None) -> tuple[Fa
 
 
 def test_a_kernel_of_templates_has_the_library_calls_it_replaces_judged_beside_it() -> None:
-    step = "extern_kernels.mm(arg0_1, arg0_1, out=buf0)"
-    both = msgspec.structs.replace(of_rows(step), templates=of_rows().captures)
+    both = msgspec.structs.replace(of_rows(MM), templates=of_rows().captures)
     worker, lines = beside(both)
     assert lines == ["for reference, in mode any: passed, 300.0 µs; run/in_mode_any.py"]
     assert worker.libraries[-1] == "any"
@@ -236,7 +235,7 @@ def test_a_kernel_of_templates_has_the_library_calls_it_replaces_judged_beside_i
     assert again.libraries == ["none"]
 
 
-CALLED = of_rows("extern_kernels.mm(arg0_1, arg0_1, out=buf0)")
+CALLED = of_rows(MM)
 """A product by the library, then a kernel; there is no template."""
 
 
@@ -272,7 +271,7 @@ def test_a_reference_that_cannot_be_judged_leaves_the_search_finished() -> None:
             return super().load(*args, **options)
 
     Path("plain.py").write_text(PROBLEM)
-    both = msgspec.structs.replace(of_rows("extern_kernels.mm(arg0_1, arg0_1, out=buf0)"), templates=of_rows().captures)
+    both = msgspec.structs.replace(of_rows(MM), templates=of_rows().captures)
     lines: list[str] = []
     worker = Lost(generated=both)
     result = optimize("plain.py", out="run", trials=1, start_worker=starting(worker), notify=lines.append)

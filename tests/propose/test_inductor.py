@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from generated import of, of_product, of_rows
+from generated import MM, of, of_product, of_rows
 from kernelwright.inductor import candidate_texts
 from kernelwright.inductor.products import SIZES_ARE_ARGUMENTS
 from kernelwright.model import Candidate, Evaluation, Generated, Operator, Proposal, Request, Status, Trial
@@ -128,7 +128,7 @@ def first_on_gpu(evaluation: Evaluation) -> Trial:
 
 
 def test_the_library_mode_of_the_problem_decides() -> None:
-    product = of_rows("extern_kernels.mm(arg0_1, arg0_1, out=buf0)")
+    product = of_rows(MM)
     proposal = Inductor().propose(SEED, around(generated=product))
     assert proposal.error is not None
     assert "aten.mm, which needs LIBRARY" in proposal.error

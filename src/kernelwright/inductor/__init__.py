@@ -2,8 +2,8 @@
 
 Symbols in its text become sizes, which are read from the arguments' shapes (`symbolic`). Kernels get readable names,
 and Inductor's helper functions are replaced (`kernels`, `functions`). The host code gets explicit grids (`host`). Where
-a library call is the whole computation (`left`), candidates have Triton templates in its place, with float32 products
-on tensor cores (`products`). Code that cannot be converted raises `NotConverted`; its message names that code.
+a library call is the whole computation, candidates have Triton templates in its place, with float32 products on tensor
+cores (`products`). Code that cannot be converted raises `NotConverted`; its message names that code.
 """
 
 from __future__ import annotations

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Container, Mapping
 
 
-def named(node: ast.expr, texts: Mapping[str, str]) -> ast.expr:
+def named(node: ast.expr, expressions: Mapping[str, ast.expr]) -> ast.expr:
     """The expression with names replaced by expressions."""
 
     class Named(ast.NodeTransformer):
         def visit_Name(self, one: ast.Name) -> ast.expr:
-            return ast.parse(texts[one.id], mode="eval").body if one.id in texts else one
+            return expressions.get(one.id, one)
 
     made: ast.expr = Named().visit(node)
     return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import traceback
 from ast import literal_eval
@@ -16,12 +15,10 @@ from kernelwright import codec
 from kernelwright.inductor.faults import NotConverted, UnknownText
 from kernelwright.inductor.host import Host
 from kernelwright.inductor.launches import Kernels
-from kernelwright.inductor.left import whole_call
 from kernelwright.inductor.offsets import guard
 from kernelwright.inductor.products import WAYS, Way, is_splittable
-from kernelwright.inductor.reading import read_module
-from kernelwright.inductor.symbolic import host_lines, is_told_by, numbers_only, sized
-from kernelwright.model import Capture, Generated, LibraryMode, Sizes, TensorSpec
+from kernelwright.inductor.symbolic import Sized, host_lines, is_told_by, numbers_only
+from kernelwright.model import Capture, Generated, Launch, LibraryMode, Sizes, TensorSpec
 from kernelwright.source.parameter_names import as_argument
 
 IMPORTS = "import torch\nimport triton\nimport triton.language as tl"
@@ -69,9 +66,14 @@ def library_call(generated: Generated) -> str | None:
 
 
 def _whole_call(generated: Generated) -> str | None:
+    """See `library_call`. A kernel that adds a convolution's bias belongs to the call."""
     parts = generated.captures[-1].parts
-    calls = [whole_call(read_module(one.text), one, generated.precision) for one in parts]
-    return None if None in calls else calls[0]
+    for one in parts:
+        is_launched = any(isinstance(step, Launch) for step in one.steps)
+        if not one.library_calls or (is_launched and not one.is_one_operator):
+            return None
+    called = dict.fromkeys(f"aten.{call.operator.partition('.')[0]}" for call in parts[0].library_calls)
+    return f"the library call is the computation ({', '.join(called)})"
 
 
 @contextmanager
@@ -178,41 +180,39 @@ def _converted(
 ) -> _Converted:
     """taken: names of kernels; those of this capture are added."""
     sizes = capture.sizes or numbers_only(capture)
-    module, holes = sized(read_module(capture.text), sizes, len(capture.names))
     names = [as_argument(name) for name in capture.names]
     tensors, sides = dict(zip(names, capture.tensors, strict=True)), dict(zip(names, sizes.shapes, strict=True))
     inputs = [as_argument(name) for name, _ in generated.inputs]
-    read = {one.id for step in module.steps for one in ast.walk(step) if isinstance(one, ast.Name)}
-    used = [name for name, own in zip(names, module.arguments, strict=True) if own in read or is_told_by(sizes, name)]
+    read = _texts_in(codec.plain((capture.steps, capture.outputs)))
+    used = [name for name in names if name in read or is_told_by(sizes, name)]
     if not used:
         raise NotConverted("it reads no argument")
     changed = {*map(as_argument, generated.mutates)}
     dense = [line for name in used for line in _dense(name, tensors[name], name in changed)]
     half = next((name for name in used if tensors[name].dtype in HALF), None)
     dtypes = {f"torch.{tensors[half].dtype}": f"{half}.dtype"} if half else {}
-    renamed = dict(zip(module.arguments, names, strict=True))
-    dimensions = {own: sides[name] for own, name in renamed.items() if name in used}
+    dimensions = {name: sides[name] for name in used}
     returns = literal_eval(generated.returns) if generated.returns and capture.backward is None else None
     host = Host(
-        module,
-        holes,
-        renamed,
-        dimensions,
-        dtypes,
-        f"{used[0]}.device",
-        returns,
+        capture, Sized(capture, sizes), dimensions, dtypes, f"{used[0]}.device", returns,
         [name and as_argument(name) for name in capture.returned],
-    )
-    host.convert(module.steps)
-    kernels = Kernels(host, holes, capture.configs, way, taken, "_BACKWARD" * is_backward)
-    shapes = {name: sides[name] for name in used}
+    )  # fmt: skip
+    kernels = Kernels(host, capture, way, taken, "_BACKWARD" * is_backward)
     if is_backward:
-        lines = [*_sizes(sizes, shapes, dense, host), *host.lines]
+        lines = [*_sizes(sizes, dimensions, dense, host), *host.lines]
         return _Converted(host, kernels, _function("kernel_backward", used, lines))
     arguments = literal_eval(generated.arguments) if generated.arguments else inputs
     signature = [*arguments, *(name for name in used if name not in inputs)]
-    lines = [*_unnested(generated), *_sizes(sizes, shapes, dense, host), *host.lines]
+    lines = [*_unnested(generated), *_sizes(sizes, dimensions, dense, host), *host.lines]
     return _Converted(host, kernels, _function("kernel_function", signature, lines))
+
+
+def _texts_in(plain: Any) -> set[str]:
+    """Every text in plain data."""
+    if isinstance(plain, str):
+        return {plain}
+    parts = plain.values() if isinstance(plain, dict) else plain if isinstance(plain, list | tuple) else ()
+    return {text for part in parts for text in _texts_in(part)}
 
 
 def _dense(name: str, spec: TensorSpec, is_changed: bool) -> list[str]:

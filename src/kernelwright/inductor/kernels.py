@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from kernelwright.inductor.faults import NotConverted, UnknownText
 from kernelwright.inductor.functions import FUNCTIONS, own_name
 from kernelwright.inductor.reading import Kernel
-from kernelwright.inductor.symbolic import Holes
 from kernelwright.inductor.tidy import tidy
 from kernelwright.inductor.writing import called, wrapped
 
@@ -68,7 +67,7 @@ class Converted:
 def readable_name(kernel: Kernel, taken: set[str]) -> str:
     """`layer_norm_reduce` from "triton_red_fused_native_layer_norm_0", with a number where that name is taken."""
     kind = kernel.name.removeprefix("triton_").partition("_")[0]
-    words = [re.sub(NOISE, "", one.rpartition(".")[2]).strip("_") for one in kernel.operations]
+    words = [re.sub(NOISE, "", one.rpartition(".")[2]).strip("_") for one in kernel.generated.operations]
     words = [word for word in words if word not in VIEWS] or words
     plain = "_".join([*[*dict.fromkeys(word for word in words if word.isidentifier())][:3], KINDS.get(kind, kind)])
     name = next(one for n in range(1, 1000) if (one := plain if n == 1 else f"{plain}_{n}") not in taken)
@@ -77,13 +76,13 @@ def readable_name(kernel: Kernel, taken: set[str]) -> str:
 
 
 def convert_kernel(
-    kernel: Kernel, name: str, holes: Holes, found: Mapping[str, str], called: Sequence[str], with_sizes: bool = False
+    kernel: Kernel, name: str, found: Mapping[str, ast.expr], called: Sequence[str], with_sizes: bool = False
 ) -> Converted:
     """The kernel under a new name. found: expressions of the host's sizes, by hole. called: the arguments that its
     launch passes for its pointers; the pointers are named after them. with_sizes: whether sizes are arguments, not
     constants of the compiler."""
     main = copy.deepcopy(kernel.main)
-    runtime = [one.arg for one in main.args.args if one.annotation is None]
+    runtime = kernel.runtime
     blocks = tuple(one.arg for one in main.args.args if one.annotation is not None)
     pointers = [one for one in runtime if "_ptr" in one]
     extents = [one for one in runtime if one.endswith("numel")]
@@ -97,15 +96,14 @@ def convert_kernel(
     expressions: dict[str, ast.expr] = {}
     taken = {*_names_in(main), *runtime, *blocks, *renamed.values()}
     for hole in dict.fromkeys(one.id for one in ast.walk(main) if isinstance(one, ast.Name) and one.id in found):
-        spelled = ast.parse(found[hole], mode="eval").body
-        if _is_arithmetic(spelled) and not _names_in(spelled) & taken:
-            expressions[hole] = spelled
-            sizes |= {name: name for name in sorted(_names_in(spelled))}
+        if _is_arithmetic(found[hole]) and not _names_in(found[hole]) & taken:
+            expressions[hole] = found[hole]
+            sizes |= {name: name for name in sorted(_names_in(found[hole]))}
         else:
-            renamed[hole] = _parameter(found[hole], sizes, taken)
+            renamed[hole] = _parameter(ast.unparse(found[hole]), sizes, taken)
     functions = {one.name: f"{name}{one.name.removeprefix('_triton_helper_fn')}" for one in kernel.functions}
     language = _Language({**renamed, **functions}, expressions)
-    texts = [_function(one, functions[one.name], kernel, holes, language) for one in kernel.functions]
+    texts = [_function(one, functions[one.name], kernel, found.keys(), language) for one in kernel.functions]
     constexpr = ast.parse("tl.constexpr", mode="eval").body
     main.args.args = [
         *(ast.arg(one) for one in pointers),
@@ -146,10 +144,10 @@ def _take_widths(
     return widths, sizes
 
 
-def _function(one: ast.FunctionDef, name: str, kernel: Kernel, holes: Holes, language: _Language) -> str:
+def _function(one: ast.FunctionDef, name: str, kernel: Kernel, found: Set[str], language: _Language) -> str:
     """The text of a function that the kernel calls, under a new name."""
     function = copy.deepcopy(one)
-    if _names_in(function) & holes.in_kernels.keys():
+    if _names_in(function) & found:
         raise NotConverted(f"a function of {kernel.name} depends on sizes")
     function.name, function.decorator_list = name, []
     return _text(language.visit(function))

@@ -12,11 +12,9 @@ from kernelwright.inductor.faults import NotConverted
 from kernelwright.inductor.functions import texts
 from kernelwright.inductor.host import Host
 from kernelwright.inductor.kernels import Converted, convert_kernel, readable_name
-from kernelwright.inductor.products import SIZES_ARE_ARGUMENTS, Split, Way, split_products
+from kernelwright.inductor.products import SIZES_ARE_ARGUMENTS, Split, Way, all_columns, split_products
 from kernelwright.inductor.reading import Kernel
-from kernelwright.inductor.symbolic import Holes
-
-Config = Mapping[str, int]
+from kernelwright.model import Capture, View
 
 SMALL = 100
 """A kernel that many times smaller than the largest of a candidate takes no time worth tuning, and its config is
@@ -36,22 +34,21 @@ class Written:
 class Kernels:
     """Converts the kernels that the host code launches, and writes the launches into its lines.
 
-    configs: by Inductor's name of a kernel. way: how templates split float32 products; None: not at all. taken: names
-    of other kernels; those of these are added. suffix: of the names of tunables. Raises `NotConverted`.
+    way: how templates split float32 products; None: not at all. taken: names of other kernels; those of these are
+    added. suffix: of the names of tunables. Raises `NotConverted`.
     """
 
-    def __init__(
-        self, host: Host, holes: Holes, configs: Mapping[str, Sequence[Config]], way: Way | None, taken: set[str],
-        suffix: str = "",
-    ) -> None:  # fmt: skip
-        self._host, self._holes, self._configs, self._way = host, holes, configs, way
+    def __init__(self, host: Host, capture: Capture, way: Way | None, taken: set[str], suffix: str = "") -> None:
+        self._host, self._holes, self._way = host, host.sized.holes, way
         self._written: dict[str, Written] = {}
         self._taken, self._suffix = taken, suffix
         self._texts: list[str] = []
-        self._tunables: list[list[str]] = [[] for _ in range(max(map(len, configs.values()), default=1))]
+        self._tunables: list[list[str]] = [
+            [] for _ in range(max((len(one.configs) for one in capture.kernels), default=1))
+        ]
         elements = {kernel.name: self._elements(kernel, arguments) for _, kernel, arguments in host.launches}
         largest = max(elements.values(), default=0)
-        templates = {kernel.name for _, kernel, _ in host.launches if kernel.template is not None}
+        templates = {kernel.name for _, kernel, _ in host.launches if kernel.generated.tiles is not None}
         self._tuned = [name for name, number in elements.items() if name in templates or number * SMALL >= largest]
         for line, kernel, arguments in host.launches:
             if kernel.name not in self._written:
@@ -71,38 +68,39 @@ class Kernels:
         """The text of the tunables for each config: the n-th of every kernel, or its first where it has fewer."""
         return ["\n".join(lines) for lines in self._tunables]
 
-    def _converted(self, kernel: Kernel, launches: Sequence[Sequence[ast.expr]]) -> Written:
+    def _converted(self, kernel: Kernel, launches: Sequence[Sequence[str]]) -> Written:
         """launches: the arguments of each launch."""
         pointers = sum(one.arg.find("_ptr") >= 0 for one in kernel.main.args.args)
-        called = [self._host.text(one) for one in launches[0][:pointers]] if len(launches) == 1 else []
-        if kernel.origin not in self._configs:
+        called = [self._host.text(View(tensor=one)) for one in launches[0][:pointers]] if len(launches) == 1 else []
+        if not kernel.generated.configs:
             raise NotConverted(f"{kernel.name} has no config")
-        split, factor, found = None, None, self._holes.in_kernels
-        if kernel.template is not None and self._way is not None:
-            split = self._way(kernel.template)
+        split, factor, found = None, None, self._holes.found
+        if (tiles := kernel.generated.tiles) is not None and self._way is not None:
+            split = self._way(tiles)
             main, factor = split_products(kernel.main, split.precision)
             if factor is not None and not self._has_parts([arguments[factor] for arguments in launches]):
                 main, factor = split_products(kernel.main, "tf32x3")
             kernel = replace(kernel, main=main)
         if factor is not None:
-            found = {**found, parts.ELEMENTS: self._host.elements_of(launches[0][factor]).text()}
+            elements = self._host.elements_of(launches[0][factor]).text()
+            found = {**found, parts.ELEMENTS: ast.parse(elements, mode="eval").body}
         with_sizes = split is not None and split.with_sizes
         name = readable_name(kernel, self._taken)
-        converted = convert_kernel(kernel, name, self._holes, found, called, with_sizes)
+        converted = convert_kernel(kernel, name, found, called, with_sizes)
         constants = self._add_tunables(kernel, converted, split)
-        operations = ", ".join(one.rpartition(".")[2].strip("_") for one in kernel.operations)
+        operations = ", ".join(one.rpartition(".")[2].strip("_") for one in kernel.generated.operations)
         comment = f"# Fuses: {operations}.{SIZES_ARE_ARGUMENTS * with_sizes}"
         self._texts += [*converted.texts[:-1], f"{comment}\n{converted.texts[-1]}"]
         return Written(converted, constants, factor)
 
-    def _elements(self, kernel: Kernel, arguments: Sequence[ast.expr]) -> int:
+    def _elements(self, kernel: Kernel, arguments: Sequence[str]) -> int:
         """How many elements a launch maps, reduces or, by a template, makes for one group."""
-        if (template := kernel.template) is not None:
-            return math.prod(template.numbers[name] for name in (*template.rows, template.columns))
+        if (tiles := kernel.generated.tiles) is not None:
+            return tiles.rows * tiles.columns
         extents = [given for one, given in zip(kernel.main.args.args, arguments, strict=False) if "_ptr" not in one.arg]
-        return math.prod(int(self._holes.at(one, 0)) for one in extents)
+        return math.prod(int(self._holes.number(one)) for one in extents)
 
-    def _has_parts(self, factors: Sequence[ast.expr]) -> bool:
+    def _has_parts(self, factors: Sequence[str]) -> bool:
         """Whether all factors begin where their tensors begin, and these have the same number of elements: a kernel
         finds the low parts behind as many high ones."""
         whole = all(self._host.tensor_of(one) is not None for one in factors)
@@ -110,10 +108,10 @@ class Kernels:
 
     def _add_tunables(self, kernel: Kernel, converted: Converted, split: Split | None) -> Mapping[str, str]:
         """The module's names of a kernel's tunables, whose lines are added; for a small kernel the numbers."""
-        listed = self._configs[kernel.origin]
-        if (template := kernel.template) is not None:
-            listed = [{**template.blocks, **one, **(split.config if split else {})} for one in listed]
-            listed = [{**one, "BLOCK_N": min(one["BLOCK_N"], template.all_columns)} for one in listed]
+        listed = [*kernel.generated.configs]
+        if (tiles := kernel.generated.tiles) is not None:
+            listed = [{**kernel.blocks, **one, **(split.config if split else {})} for one in listed]
+            listed = [{**one, "BLOCK_N": min(one["BLOCK_N"], all_columns(tiles))} for one in listed]
         keys = (*converted.blocks, "num_warps", "num_stages")
         if missing := {*keys} - listed[0].keys():
             raise NotConverted(f"the config of {kernel.name} has no {', '.join(sorted(missing))}")
@@ -127,7 +125,7 @@ class Kernels:
             lines += [f"{name} = {config[key]}" for key, name in constants.items()]
         return constants
 
-    def _launch(self, kernel: Kernel, arguments: Sequence[ast.expr]) -> str:
+    def _launch(self, kernel: Kernel, arguments: Sequence[str]) -> str:
         one, before = self._written[kernel.name], list[str]()
         if one.factor is not None and (tensor := self._host.tensor_of(arguments[one.factor])) is not None:
             split, before = self._host.parts_of(arguments[one.factor], tensor)

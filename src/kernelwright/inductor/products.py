@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 from kernelwright.inductor.faults import NotConverted
 from kernelwright.inductor.parts import with_parts
-from kernelwright.inductor.templates import Template
-from kernelwright.model import Environment, Generated
+from kernelwright.model import Environment, Generated, Tiles
 
 
 class Split(NamedTuple):
@@ -48,40 +47,49 @@ TILE = 2048
 faster than 128 (six convolutions on an H100, 2026-11-28, up to 11 configs each)."""
 
 
-def first_way(template: Template) -> Split:
+LEAST_BLOCK = 16
+"""Smallest side of a block of `tl.dot`."""
+
+
+def all_columns(tiles: Tiles) -> int:
+    """The smallest block that has all columns."""
+    return max(LEAST_BLOCK, 1 << (tiles.columns - 1).bit_length())
+
+
+def first_way(tiles: Tiles) -> Split:
     """PARTS. For convolutions on an H100, tiles of 128 channels were faster where there are as many."""
-    if template.is_product:
+    if tiles.is_product:
         return Split(PARTS, {**CONFIG, "BLOCK_M": 64, "BLOCK_N": 128})
-    if (channels := template.channels) is not None:
-        columns, step = min(128, template.all_columns), 16 if channels % 32 else 32
+    if (channels := tiles.channels) is not None:
+        columns, step = min(128, all_columns(tiles)), 16 if channels % 32 else 32
         rows = 64 if columns * step >= TILE else 128
         return Split(PARTS, {**CONFIG, "BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": step})
-    has_many = template.all_columns >= 128
-    if template.depth % 16:
+    has_many = all_columns(tiles) >= 128
+    if tiles.depth % 16:
         return Split(PARTS, {**SHORT_STEPS, "BLOCK_N": 128, "num_warps": 8} if has_many else SHORT_STEPS)
     rows, columns = (64, 128) if has_many else (128, 64)
     return Split(PARTS, {**CONFIG, "BLOCK_M": rows, "BLOCK_N": columns})
 
 
-def second_way(template: Template) -> Split:
+def second_way(tiles: Tiles) -> Split:
     """tf32x3. Convolutions get smaller tiles, which were faster where much follows the product (two activations on an
     H100: 5.5 ms, 7.2 with 128 rows).
 
     Their sizes are arguments, because of a fault of the compiler (Triton 3.6): with sizes as constants, three
     convolutions with windows of 3 were wrong on an H200 where an output had three places along a side, and with
     arguments right. Times differed by -14 to +20 %."""
-    if template.is_product:
+    if tiles.is_product:
         return Split("tf32x3", CONFIG)
-    small = SHORT_STEPS if template.depth % 16 else {**CONFIG, "BLOCK_M": 64, "BLOCK_N": 64}
+    small = SHORT_STEPS if tiles.depth % 16 else {**CONFIG, "BLOCK_M": 64, "BLOCK_N": 64}
     return Split("tf32x3", small, with_sizes=True)
 
 
-def third_way(template: Template) -> Split:
+def third_way(tiles: Tiles) -> Split:
     """The first way. Convolutions have sizes as arguments, for those whose first kernel the compiler breaks."""
-    return first_way(template)._replace(with_sizes=not template.is_product)
+    return first_way(tiles)._replace(with_sizes=not tiles.is_product)
 
 
-Way = Callable[[Template], Split]
+Way = Callable[[Tiles], Split]
 
 WAYS: tuple[Way, ...] = (first_way, second_way, third_way)
 """The ways to split a template's products that are tried first."""

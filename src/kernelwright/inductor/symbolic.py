@@ -1,4 +1,4 @@
-"""The sizes of one capture: symbols in its text become names of the problem, which the host code reads from shapes."""
+"""The sizes of one capture: constants of its kernels, which the host code reads from shapes."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from kernelwright.inductor.arithmetic import factors_of, is_size, named, terms_of
+from kernelwright.inductor.arithmetic import factors_of, is_size, terms_of
 from kernelwright.inductor.faults import NotConverted
-from kernelwright.inductor.reading import Kernel, Module
-from kernelwright.inductor.templates import with_values
-from kernelwright.model import Capture, Sizes
+from kernelwright.inductor.reading import Kernel, read_kernel
+from kernelwright.inductor.templates import without_remainders
+from kernelwright.model import Capture, Launch, Sizes
 
 POINTS = 4
 """Sizes besides the captured one at which two expressions have to agree to be taken for equal."""
 
 
 class Holes:
-    """Names in place of numbers. values: at the captured size, then at others by chance. found: expressions of the host
-    code. in_kernels: those of the names that kernels have."""
+    """Names in kernels in place of numbers. values: at the captured size, then at others by chance; of the problem's
+    names, too. found: expressions of the host code."""
 
-    def __init__(self, values: Mapping[str, tuple[int | float, ...]]) -> None:
-        self.values = dict(values)
-        self.found: dict[str, str] = {}
-        self.in_kernels: dict[str, str] = {}
+    def __init__(self, sizes: Sizes) -> None:
+        drawn = random.Random(0)  # the same candidate from the same capture
+        self.values: dict[str, tuple[int | float, ...]] = {
+            name: (value, *(drawn.randrange(1000, 3000) for _ in range(POINTS))) for name, value in sizes.values.items()
+        }
+        self.found: dict[str, ast.expr] = {}
 
     def at(self, node: ast.expr, point: int) -> int | float:
         """The value of an expression at one of the sizes. Raises `NotConverted` where it is not a number."""
@@ -38,10 +40,14 @@ class Holes:
             raise NotConverted(f"sizes that are not numbers: {ast.unparse(node)[:120]}") from error
         return value
 
-    def add(self, name: str, value: ast.expr) -> None:
-        """A name for an expression of known names."""
-        self.values[name] = tuple(self.at(value, point) for point in range(POINTS + 1))
-        self.found[name] = ast.unparse(named(copy.deepcopy(value), self.found))
+    def number(self, text: str) -> int | float:
+        """The value of an expression of the host code at the captured size."""
+        return self.at(ast.parse(text, mode="eval").body, 0)
+
+    def add(self, name: str, text: str) -> None:
+        """A name for an expression of the host code."""
+        self.found[name] = ast.parse(text, mode="eval").body
+        self.values[name] = tuple(self.at(self.found[name], point) for point in range(POINTS + 1))
 
 
 class _Cdiv:
@@ -53,79 +59,45 @@ class _Cdiv:
 FUNCTIONS = {"__builtins__": {}, "max": max, "min": min, "float": float, "triton": _Cdiv}
 
 
-def sized(module: Module, sizes: Sizes, count: int) -> tuple[Module, Holes]:
-    """The module without symbols among its arguments and parameters. count: of its tensors."""
-    drawn = random.Random(0)  # the same candidate from the same text
-    at = {name: (value, *(drawn.randrange(1000, 3000) for _ in range(POINTS))) for name, value in sizes.values.items()}
-    holes = Holes(at)
-    holes.found.update({name: name for name in at})
-    for symbol, text in sizes.names.items():
-        holes.add(symbol, ast.parse(text, mode="eval").body)
-    symbols = module.arguments[: len(module.arguments) - count]
-    steps: list[ast.stmt] = []
-    kernels: dict[str, Kernel] = {}
-    passed: dict[tuple[str, ...], str] = {}
-    for step in module.steps:
-        match step:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_size(value, holes.found):
-                holes.add(name, value)
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=given) as call) if (
-                name in module.kernels
-            ):
-                kernel = module.kernels[name]
-                extra = [n for n, one in enumerate(_runtime(kernel)) if "_ptr" not in one and not one.endswith("numel")]
-                texts = (name, *(holes_text(given[n], holes) for n in extra))
-                if texts not in passed:
-                    passed[texts] = name if name not in kernels else f"{name}__{len(passed)}"
-                    kernels[passed[texts]] = _with_sizes(
-                        kernel, passed[texts], [given[n] for n in extra], extra, holes, sizes
-                    )
-                assert isinstance(call.func, ast.Attribute)
-                call.func.value = ast.Name(passed[texts], ast.Load())
-                call.args = [one for n, one in enumerate(given) if n not in extra]
-                steps.append(step)
-            case _:
-                steps.append(step)
-    return Module(kernels, module.arguments[len(symbols) :], tuple(steps), module.shapes), holes
+class Sized:
+    """The kernels of a capture, without symbols among their parameters: one for each set of sizes that it is launched
+    with."""
 
+    def __init__(self, capture: Capture, sizes: Sizes) -> None:
+        self.holes = Holes(sizes)
+        self._read = {one.name: read_kernel(one) for one in capture.kernels}
+        self._floats = sizes.floats
+        self._made: dict[tuple[str, ...], Kernel] = {}
 
-def holes_text(node: ast.expr, holes: Holes) -> str:
-    return ast.unparse(named(copy.deepcopy(node), holes.found))
+    def launched(self, launch: Launch) -> tuple[Kernel, tuple[str, ...]]:
+        """The kernel of a launch, and its arguments without those sizes that are constants of the kernel."""
+        read = self._read[launch.kernel]
+        named = dict(zip(read.runtime, launch.arguments, strict=False))
+        if len(launch.arguments) != len(read.runtime):
+            raise NotConverted(f"{read.name} is launched with other arguments than it has")
+        own = {name: text for name, text in named.items() if "_ptr" not in name and not name.endswith("numel")}
+        key = (read.name, *own.values(), *launch.grid)
+        if key not in self._made:
+            name = read.name if read.name not in {one for one, *_ in self._made} else f"{read.name}__{len(self._made)}"
+            self._made[key] = self._with_sizes(read, name, own, launch.grid)
+        return self._made[key], tuple(text for one, text in named.items() if one not in own)
 
+    def _with_sizes(self, kernel: Kernel, name: str, given: Mapping[str, str], grid: Sequence[str]) -> Kernel:
+        """The kernel whose sizes are no parameters, but names of `holes`. given: the sizes of its launch."""
+        own = {one: f"{one}_of_{name}" for one in given}
+        for one, text in given.items():
+            self.holes.add(own[one], text)
+        main = _Sizes(own, self.holes, self._floats).visit(copy.deepcopy(kernel.main))
+        main.args.args = [one for one in main.args.args if one.arg not in own]
+        if kernel.generated.tiles is not None:
+            main = without_remainders(main, self._values)
+        return replace(kernel, main=ast.fix_missing_locations(main), name=name, grid=tuple(grid))
 
-def _runtime(kernel: Kernel) -> list[str]:
-    return [one.arg for one in kernel.main.args.args if one.annotation is None]
-
-
-def _with_sizes(
-    kernel: Kernel, name: str, given: Sequence[ast.expr], places: Sequence[int], holes: Holes, sizes: Sizes
-) -> Kernel:
-    """The kernel whose sizes are no parameters, but names of `holes`. given: the sizes of its launch."""
-    parameters = [_runtime(kernel)[n] for n in places]
-    own = {one: f"{one}_of_{name}" for one in parameters}
-    for one, value in zip(parameters, given, strict=True):
-        holes.add(own[one], value)
-        holes.in_kernels[own[one]] = holes.found[own[one]]
-    main = _Sizes(own, holes, sizes.floats).visit(copy.deepcopy(kernel.main))
-    main.args.args = [one for one in main.args.args if one.arg not in own]
-    if kernel.template is not None:
-        return _with_values(replace(kernel, generated_name=kernel.name, name=name), main, own, holes)
-    return replace(kernel, main=ast.fix_missing_locations(main), name=name, generated_name=kernel.name)
-
-
-def _with_values(kernel: Kernel, main: ast.FunctionDef, own: Mapping[str, str], holes: Holes) -> Kernel:
-    """A template's kernel with the values of its sizes, and a grid. main: its text without parameters for sizes."""
-
-    def values(node: ast.expr) -> tuple[int, ...] | None:
-        if not is_size(node, holes.values):
+    def _values(self, node: ast.expr) -> tuple[int, ...] | None:
+        """The values of an expression at all points; None for what is not computed from sizes."""
+        if not is_size(node, self.holes.values):
             return None
-        return tuple(int(holes.at(node, point)) for point in range(POINTS + 1))
-
-    assert kernel.template is not None
-    sizes = {name: named(copy.deepcopy(one), own) for name, one in kernel.template.sizes.items()}
-    template = with_values(replace(kernel.template, main=main, sizes=sizes), values)
-    grid = template.grid(kernel.grid, [int(holes.at(one, 0)) for one in kernel.grid])
-    return replace(kernel, main=template.main, template=template, grid=grid)
+        return tuple(int(self.holes.at(node, point)) for point in range(POINTS + 1))
 
 
 class _Sizes(ast.NodeTransformer):
@@ -140,8 +112,7 @@ class _Sizes(ast.NodeTransformer):
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         if type(node.value) is float and (text := self.floats.get(repr(node.value))) is not None:
             name = f"float_{len(self.holes.values)}"
-            self.holes.add(name, ast.parse(text, mode="eval").body)
-            self.holes.in_kernels[name] = self.holes.found[name]
+            self.holes.add(name, text)
             return ast.Name(name, ast.Load())
         return node
 
@@ -196,7 +167,7 @@ INTEGER: Mapping[str, ast.operator] = {"div_floor_integer": ast.FloorDiv(), "rem
 def numbers_only(capture: Capture) -> Sizes:
     """The sizes of a capture without symbols."""
     shapes = tuple(tuple(map(str, one.shape)) for one in capture.tensors)
-    return Sizes(names={}, values={}, shapes=shapes)
+    return Sizes(values={}, shapes=shapes)
 
 
 def is_told_by(sizes: Sizes, argument: str) -> bool:

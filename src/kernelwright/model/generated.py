@@ -11,13 +11,11 @@ from kernelwright.model.problem import TensorSpec
 class Sizes(Record, frozen=True, kw_only=True):
     """The sizes of a capture as expressions of the host code.
 
-    names: an expression for each symbol in the text. values: by name, at the captured size. shapes: of each
-    argument. reads: symbols that are computed from shapes, each as name, expression and what has to be true for it.
-    conditions: what has to be true of the sizes; least: the smallest values of names. floats: an expression for each
-    number in the text that is computed from sizes.
+    values: by name, at the captured size. shapes: of each argument. reads: names that are computed from shapes, each
+    with its expression and what has to be true for it. conditions: what has to be true of the sizes; least: the
+    smallest values of names. floats: an expression for each number in the kernels that is computed from sizes.
     """
 
-    names: dict[str, str]
     values: dict[str, int]
     shapes: tuple[tuple[str, ...], ...]
     reads: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
@@ -26,21 +24,124 @@ class Sizes(Record, frozen=True, kw_only=True):
     floats: dict[str, str] = {}
 
 
-class Capture(Record, frozen=True, kw_only=True):
-    """Inductor's generated code.
+class View(Record, frozen=True, kw_only=True, tag="view"):
+    """A tensor by name, or a window on it. shape: None for the tensor as it is. offset: in elements from where the
+    tensor begins. item: the place among the results of a library call. dtype: such as "torch.int32"; "" for the
+    tensor's."""
 
-    names, tensors: the arguments of its function, in order: forward's tensors, then parameters and buffers by their
-    names in the module. is_one_operator: whether forward is a single operator of PyTorch, beside views. configs: by
-    Inductor's name of a kernel, the blocks, num_warps and num_stages of each config that Inductor would time, a likely
-    one first. sizes: None where all sizes are numbers. returned: for each output of forward the changed input that it
-    is, "" for those that the function returns. backward: of a problem that states GRADIENTS. saved: names of the
-    tensors that the function returns last, for `backward`.
+    tensor: str
+    shape: tuple[str, ...] | None = None
+    stride: tuple[str, ...] = ()
+    offset: str = "0"
+    item: tuple[int, ...] = ()
+    dtype: str = ""
+
+
+class Items(Record, frozen=True, kw_only=True, tag="items"):
+    """A list among the arguments of a library call."""
+
+    items: tuple[View | Items | str, ...]
+
+
+class Allocation(Record, frozen=True, kw_only=True, tag="allocation"):
+    """A new tensor. stride: None for a contiguous one."""
+
+    name: str
+    shape: tuple[str, ...]
+    stride: tuple[str, ...] | None
+    dtype: str
+
+
+class Alias(Record, frozen=True, kw_only=True, tag="alias"):
+    """Another name of a view. shape: None for as many elements as the viewed tensor has."""
+
+    name: str
+    view: View
+    shape: tuple[str, ...] | None = None
+
+
+class Zeros(Record, frozen=True, kw_only=True, tag="zeros"):
+    """A fill of a tensor with zeros."""
+
+    tensor: str
+
+
+class Launch(Record, frozen=True, kw_only=True, tag="launch"):
+    """A launch of a kernel. arguments: names of tensors, then sizes. grid: of a template, by its names of blocks."""
+
+    kernel: str
+    arguments: tuple[str, ...]
+    grid: tuple[str, ...] = ()
+
+
+class LibraryCall(Record, frozen=True, kw_only=True, tag="library"):
+    """A call of an operator of PyTorch, such as "mm.default".
+
+    function: its name in host code. arguments, named: a text is a size or a literal. result: the name of what it
+    returns; "" where it writes to `out`, which has its shape, or where the result is copied to `copied`. shape: of one
+    result that is a tensor. fault: why it can be no library step; "" if it can.
     """
 
+    operator: str
+    function: str
+    arguments: tuple[View | Items | str, ...]
+    named: dict[str, View | Items | str] = {}
+    result: str = ""
+    out: View | None = None
+    copied: View | None = None
+    shape: tuple[str, ...] | None = None
+    fault: str = ""
+
+
+class Unknown(Record, frozen=True, kw_only=True, tag="unknown"):
+    """A line of Inductor's host code that is none of these. text: what it is, for a message."""
+
     text: str
+
+
+Step = Allocation | Alias | Zeros | Launch | LibraryCall | Unknown
+
+
+class Tiles(Record, frozen=True, kw_only=True):
+    """The matrix that a template makes tile by tile for one group, at the captured size. depth: the number of products
+    in an element. channels: under one element of the window, of a convolution whose steps each are there."""
+
+    rows: int
+    columns: int
+    depth: int
+    is_product: bool = True
+    channels: int | None = None
+
+
+class TritonKernel(Record, frozen=True, kw_only=True):
+    """A generated kernel. operations: the fused operators, such as "aten.relu". grid: Inductor's name of its kind.
+    configs: the blocks, num_warps and num_stages of each config that Inductor would time, a likely one first. tiles: of
+    a template."""
+
+    name: str
+    source: str
+    operations: tuple[str, ...]
+    grid: str
+    configs: tuple[dict[str, int], ...] = ()
+    tiles: Tiles | None = None
+
+
+class Capture(Record, frozen=True, kw_only=True):
+    """Inductor's generated code: kernels, and the steps of the host code that launches them. Sizes are Python
+    expressions of the names in `sizes`.
+
+    names, tensors: the arguments of the host code, in order: forward's tensors, then parameters and buffers by their
+    names in the module. is_one_operator: whether forward is a single operator of PyTorch, beside views. sizes: None
+    where all sizes are numbers. returned: for each output of forward the changed input that it is, "" for those that
+    the host code returns. backward: of a problem that states GRADIENTS. saved: names of the tensors that the host code
+    returns last, for `backward`.
+    """
+
+    kernels: tuple[TritonKernel, ...]
+    steps: tuple[Step, ...]
+    outputs: tuple[View, ...]
     names: tuple[str, ...]
     tensors: tuple[TensorSpec, ...]
-    configs: dict[str, tuple[dict[str, int], ...]]
     is_one_operator: bool = False
     sizes: Sizes | None = None
     backward: Capture | None = None
@@ -51,6 +152,10 @@ class Capture(Record, frozen=True, kw_only=True):
     def parts(self) -> tuple[Capture, ...]:
         """The capture, and that of the backward."""
         return (self,) if self.backward is None else (self, self.backward)
+
+    @property
+    def library_calls(self) -> tuple[LibraryCall, ...]:
+        return tuple(one for one in self.steps if isinstance(one, LibraryCall))
 
 
 class Generated(Record, frozen=True, kw_only=True):

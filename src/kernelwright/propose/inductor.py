@@ -59,11 +59,11 @@ class Inductor:
         candidate = next((Candidate(source=one) for one in ordered(texts, context.trials) if one not in tried), None)
         if candidate is None:
             raise NothingLeft("every kernel that torch.compile generates was tried")
-        kernels, text = candidate.source.count("# Fuses: "), generated.captures[0].text
+        kernels, records = candidate.source.count("# Fuses: "), codec.encode(generated.captures[0])
         served = CAPTURED_ONLY if CAPTURED_ONLY in candidate.source else "sizes from shapes"
         note = (
             f"from what torch.compile of torch {generated.torch} generates (kernels: {kernels}; {served}; "
-            f"characters: {len(text):,}; sha256 {codec.sha(text)[:12]})"
+            f"sha256 of the records {codec.sha(records)[:12]})"
         )
         return Proposal(author=AUTHOR, candidate=candidate, note=note)
 

@@ -1,4 +1,4 @@
-"""Text that Inductor generates for a problem without a GPU, and the candidate that it becomes, on a real worker."""
+"""What Inductor generates for a problem without a GPU, and the candidate that it becomes, on a real worker."""
 
 from __future__ import annotations
 
@@ -49,6 +49,9 @@ def generated(worker: StartedWorker, folder: Path, name: str, forward: str) -> G
     return worker().generate()
 
 
+OPERATIONS = ("aten.add", "aten.relu", "aten.mean")
+
+
 @pytest.fixture(scope="module")
 def of_rows(shared_worker: StartedWorker, folder: Path) -> Generated:
     return generated(shared_worker, folder, "rows", "torch.relu(x + self.bias).mean(1)")
@@ -63,7 +66,8 @@ def test_the_first_capture_has_symbols_and_the_last_the_timed_sizes(of_rows: Gen
     assert timed.sizes is None
     assert first.tensors == timed.tensors
     assert timed.names == ("x", "bias")
-    assert all("async_compile.triton(" in one.text and one.configs for one in of_rows.captures)
+    assert all(kernel.configs for one in of_rows.captures for kernel in one.kernels)
+    assert [[kernel.operations for kernel in one.kernels] for one in of_rows.captures] == [[OPERATIONS]] * 2
 
 
 def test_the_candidate_is_right_on_sizes_that_were_not_generated(
@@ -186,7 +190,7 @@ def test_long_scans_and_parts_of_a_concatenation_have_grids_that_candidates_have
     source, small = passed_small(shared_worker, file, text)
     assert small == {"small": Status.PASSED, "odd": Status.PASSED}
     found = shared_worker().generate()
-    assert all("SplitScanGrid" not in one.text and "ComboKernelGrid" not in one.text for one in found.captures)
+    assert {kernel.grid for one in found.captures for kernel in one.kernels} <= {"Grid1D", "Grid2D"}
     assert "tl.associative_scan(" in source
 
 
@@ -259,7 +263,7 @@ def test_a_long_row_in_one_piece_has_many_threads(shared_worker: StartedWorker, 
     )
     shared_worker().load(str(file))
     found = shared_worker().generate()
-    assert {one["num_warps"] for listed in found.rows[0].configs.values() for one in listed} == {32}
+    assert {one["num_warps"] for kernel in found.rows[0].kernels for one in kernel.configs} == {32}
 
 
 def test_a_measured_config_follows_the_first_of_inductors(shared_worker: StartedWorker, tmp_path: Path) -> None:
@@ -269,8 +273,8 @@ def test_a_measured_config_follows_the_first_of_inductors(shared_worker: Started
         file = tmp_path / "measured.py"
         file.write_text(PROBLEM.replace("{forward}", forward).replace("3000", "30000"))
         shared_worker().load(str(file))
-        (listed,) = shared_worker().generate().captures[0].configs.values()
-        return list(listed)
+        (kernel,) = shared_worker().generate().captures[0].kernels
+        return list(kernel.configs)
 
     short, long = {"R0_BLOCK": 1024, "num_warps": 4}, {"R0_BLOCK": 16384, "num_warps": 32}
     first, second, *_ = configs("(x + self.bias) / x.norm(dim=1, keepdim=True)")
@@ -294,7 +298,7 @@ def test_a_product_with_more_is_a_template_where_no_library_call_is_allowed(
     shared_worker: StartedWorker, folder: Path
 ) -> None:
     found = generated(shared_worker, folder, "activated", "torch.relu(x @ self.bias.outer(self.bias[:24]))")
-    assert "extern_kernels.mm(" in found.captures[0].text
+    assert [one.operator for one in found.captures[0].library_calls] == ["mm.default"]
     assert "torch.mm(" in candidate_text(found, "any")
     source = candidate_text(found, "none")
     assert "tl.dot(" in source
@@ -303,6 +307,25 @@ def test_a_product_with_more_is_a_template_where_no_library_call_is_allowed(
     result = worker.evaluate(Candidate(source=source), "verify")
     small = {case.case: case.status for case in result.results if case.case in ("small", "odd")}
     assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
+
+
+def test_an_operator_that_is_on_no_list_is_a_library_step_in_mode_any(
+    shared_worker: StartedWorker, folder: Path
+) -> None:
+    found = generated(shared_worker, folder, "median", "torch.relu(x + self.bias).median(1)[0].exp()")
+    source = candidate_text(found, "any")
+    assert "torch.median(" in source
+    worker = shared_worker()
+    worker.load(str(folder / "median.py"), library="any")
+    result = worker.evaluate(Candidate(source=source), "verify")
+    small = {case.case: case.status for case in result.results if case.case in ("small", "odd")}
+    assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
+
+
+def test_why_a_library_call_is_no_step_is_said(shared_worker: StartedWorker, folder: Path) -> None:
+    found = generated(shared_worker, folder, "inverse", "torch.linalg.inv(x.t() @ x).exp()")
+    with pytest.raises(NotConverted, match=r"it calls aten\.\w+, which "):
+        candidate_text(found, "any")
 
 
 PRODUCT = """
@@ -472,7 +495,7 @@ def test_a_convolution_with_its_bias_is_one_library_call(
     (tmp_path / "convolution.py").write_text(LAYER.replace("{forward}", forward))
     shared_worker().load(str(tmp_path / "convolution.py"))
     found = shared_worker().generate()
-    assert all("async_compile.triton(" in one.text for one in found.captures)
+    assert all(one.kernels for one in found.captures)
     assert {one.is_one_operator for one in found.captures} == {is_left}
     if is_left:
         assert library_call(found) == "the library call is the computation (aten.convolution)"
@@ -636,7 +659,7 @@ def test_offsets_have_64_bits_at_all_sizes_where_the_timed_case_needs_them(
     )
     shared_worker().load(str(file))
     found = shared_worker().generate()
-    assert all("'xnumel': 'i64'" in one.text for one in found.captures)
+    assert all("'xnumel': 'i64'" in kernel.source for one in found.captures for kernel in one.kernels)
     assert "2**31" not in candidate_text(found, "none")
 
 

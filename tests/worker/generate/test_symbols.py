@@ -82,7 +82,7 @@ def test_sizes_are_told_by_shapes(symbols: Symbols, both: Both) -> None:
     height, width = symbols.numbers.values()
     with faked(symbols.env):
         tensors = {"x": torch.empty(height), "y": torch.empty(height // width, 3)}
-    sizes = symbols.told("", tensors, frozenset({"x", "y"}))
+    sizes, _ = symbols.told(tensors, frozenset({"x", "y"}))
     assert sizes.shapes == (("height",), ("height_1", "3"))
     assert ("width", "height // height_1", ("height % height_1 == 0",)) in sizes.reads, (
         "only an exact quotient tells it"
@@ -95,7 +95,7 @@ def test_a_dividend_is_told_by_its_quotient_where_nothing_is_left_over(symbols: 
         assert height % width == 0, "as the groups of a convolution divide its channels"
         tensors = {"weight": torch.empty(height // width, 3)}
     symbols.keep_untold(tensors)
-    sizes = symbols.told("", tensors, frozenset({"weight"}))
+    sizes, _ = symbols.told(tensors, frozenset({"weight"}))
     assert symbols.of(width) == 32, "no shape tells the divisor"
     assert ("height", "32 * height_1", ()) in sizes.reads
 

@@ -1,40 +1,34 @@
-"""Capture of the code that Inductor generates for one case of a problem, as text, with a likely config for each kernel.
+"""Capture of the code that Inductor generates for one case of a problem, with a likely config for each kernel.
 
 Everything happens on fake tensors, so a case of any size takes no memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import msgspec
-import sympy
 import torch
 from torch import Tensor
 from torch._dispatch.python import enable_python_dispatcher
-from torch._guards import TracingContext, tracing
-from torch._inductor import compile_fx, config, ir
+from torch._inductor import config, ir
 from torch._inductor.codegen.common import BackendFeature
 from torch._inductor.codegen.triton import TritonKernel, TritonScheduling
 from torch._inductor.fx_passes import misc_patterns
-from torch._inductor.graph import GraphLowering
 from torch._inductor.runtime.hints import ReductionHint
-from torch._ops import OpOverload
-from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
+from torch.fx import GraphModule
 from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from kernelwright.model import Capture, Case, TensorSpec
+from kernelwright.model import Capture, Case
 from kernelwright.source.parameter_names import as_argument
 from kernelwright.worker.generate.activations import ACTIVATIONS
-from kernelwright.worker.generate.configs import listed_configs
-from kernelwright.worker.generate.counting import counting_with_symbols
 from kernelwright.worker.generate.depthwise import DEPTHWISE
-from kernelwright.worker.generate.hints import choosing_by_hints
 from kernelwright.worker.generate.joint import Part, divided
+from kernelwright.worker.generate.lower import lower, recorded, stop_at_lines, with_symbols
 from kernelwright.worker.generate.pools import POOLS
 from kernelwright.worker.generate.symbols import Symbols
 from kernelwright.worker.generate.without_device import WithoutDevice, install
@@ -51,17 +45,16 @@ SETTINGS: dict[str, Any] = {
     "shape_padding": False,  # products of padded copies would have other sizes
     "comprehensive_padding": False,  # so that buffers are contiguous
     "joint_graph_constant_folding": False,  # it would compute on the device
+    "graph_partition": False,
+    "size_asserts": False,
+    "alignment_asserts": False,
     "triton.cooperative_reductions": False,
     "triton.mix_order_reduction": False,
 }
 
 
-class _Generated(BaseException):
-    """Carries the generated text out of Inductor. It is no `Exception`, so that no handler in between catches it."""
-
-
 def prepare() -> None:
-    """Make Inductor stop when it has generated its text, and keep all masks in it. Call once per process, after
+    """Make Inductor stop when it has its lines, and keep all masks in kernels. Call once per process, after
     `device.pretend`."""
     install()
     for name, value in SETTINGS.items():
@@ -72,11 +65,7 @@ def prepare() -> None:
     on_cpu, torch_device = misc_patterns._misc_patterns_init, torch.device("cpu")
     _replace(misc_patterns, "_misc_patterns_init", lambda *args, **kwargs: on_cpu(torch_device))
 
-    def stop(graph: GraphLowering, *args: Any, **kwargs: Any) -> Any:
-        code = graph.codegen()[0]
-        raise _Generated(code.value if hasattr(code, "value") else str(code))
-
-    _replace(GraphLowering, "compile_to_module", stop)
+    stop_at_lines()
     _replace(TritonKernel, "_has_constant_mask", lambda kernel, tree: False)
     # One kernel for each tensor, and for each row of a scan: a launch with a grid of its own.
     features = [one for one in TritonScheduling.backend_features if one is not BackendFeature.FOREACH]
@@ -99,110 +88,65 @@ def _replace(holder: Any, name: str, value: Any) -> None:
 
 
 def capture(problem: LoadedProblem, case: Case, symbols: Symbols | None = None) -> Capture:
-    """Generate the text for one case. symbols: in place of numbers of the case, so that the text serves other sizes.
-    Raises `ProblemError`, and any error that Inductor raises."""
-    with ExitStack() as stack:
-        params: dict[str, Any] = dict(case.params)
-        if symbols is not None:
-            params |= symbols.numbers
-            stack.enter_context(counting_with_symbols(symbols))
-            stack.enter_context(choosing_by_hints(symbols))
-        with faked(symbols.env if symbols is not None else None) as mode:  # whose real values a constructor may read
+    """What Inductor makes of one case. symbols: in place of numbers of the case, so that it serves other sizes. Raises
+    `ProblemError`, and any error that Inductor raises."""
+    symbols = symbols or Symbols({})
+    with with_symbols(symbols):
+        with faked(symbols.env if symbols.values else None) as mode:  # whose real values a constructor may read
+            params = {**case.params, **symbols.numbers}
             instance = problem.instance(msgspec.structs.replace(case, params=params), seed=0)
-        return _capture(instance, mode, symbols)
+        with mode, casting(), torch.no_grad():
+            return _capture(instance, symbols)
 
 
-def _capture(instance: Instance, mode: FakeTensorMode, symbols: Symbols | None) -> Capture:
+def _capture(instance: Instance, symbols: Symbols) -> Capture:
     """See `capture`."""
     counts: list[Any] = []
     returned: list[str] = []
     device = "cpu" if instance.joint else "cuda"
-    with mode, casting(), torch.no_grad():
-        held = dict([*instance.module.named_parameters(), *instance.module.named_buffers()])
-        inputs = dict(zip(instance.input_names, instance.inputs, strict=True))
-        given = {name: value for name, value in {**inputs, **held}.items() if isinstance(value, Tensor)}
-        tensors = {name: _on_device(tensor, device) for name, tensor in given.items()}
-        if symbols is not None:
-            symbols.keep_untold(tensors)
-            symbols.settle(instance.module)
+    held = dict([*instance.module.named_parameters(), *instance.module.named_buffers()])
+    inputs = dict(zip(instance.input_names, instance.inputs, strict=True))
+    given = {name: value for name, value in {**inputs, **held}.items() if isinstance(value, Tensor)}
+    tensors = {name: _on_device(tensor, device) for name, tensor in given.items()}
+    symbols.keep_untold(tensors)
+    symbols.settle(instance.module)
 
-        def forward(*values: Any) -> list[Tensor]:
-            passed = dict(zip(tensors, values, strict=True))
-            called = replace(instance, inputs=tuple(passed.get(name, one) for name, one in inputs.items()))
-            made = _called(called, {name: passed[name] for name in held}, device)
-            result_of(made, leaves := list[Tensor]())
-            changed = {id(passed[name]): name for name in instance.mutates}
-            returned[:] = [changed.get(id(one), "") for one in leaves]
-            return [one for one, name in zip(leaves, returned, strict=True) if not name]
+    def forward(*values: Any) -> list[Tensor]:
+        passed = dict(zip(tensors, values, strict=True))
+        called = replace(instance, inputs=tuple(passed.get(name, one) for name, one in inputs.items()))
+        made = _called(called, {name: passed[name] for name in held}, device)
+        result_of(made, leaves := list[Tensor]())
+        changed = {id(passed[name]): name for name in instance.mutates}
+        returned[:] = [changed.get(id(one), "") for one in leaves]
+        return [one for one, name in zip(leaves, returned, strict=True) if not name]
 
-        with enable_python_dispatcher() if symbols is not None else nullcontext():
-            if symbols is not None:
-                # finds the sizes that are symbols of their own, before they become arguments
-                forward(*tensors.values())
-                counts = symbols.symints
-            if instance.joint:
-                first, after = divided(
-                    forward, counts, tensors, instance.input_names[-instance.joint :], len(instance.gradients_of)
-                )
-                done = [_lowered(first, counts, mode, symbols)]
-                done += [_lowered(after(done[0].results), counts, mode, symbols)]
-            else:
-                done = [_lowered(Part(forward, tensors), counts, mode, symbols)]
-    taken = frozenset(map(as_argument, {**inputs, **held}))
-    made, *backward = [_captured(one, symbols, taken) for one in done]
+    with enable_python_dispatcher() if symbols.values else nullcontext():
+        if symbols.values:
+            forward(*tensors.values())  # finds the sizes that are symbols of their own, before they become arguments
+            counts = symbols.symints
+        part, after = Part(forward, tensors), None
+        if instance.joint:
+            outputs = instance.input_names[-instance.joint :]
+            part, after = divided(forward, counts, tensors, outputs, len(instance.gradients_of))
+        parts, graphs = [part], [_traced(part, counts)]
+        if after is not None:
+            made: Any = graphs[0].graph.output_node().args[0]
+            parts += [after([one.meta["val"] for one in made])]
+            graphs += [_traced(parts[1], counts)]
+        done = [lower(graph, [*one.tensors], symbols) for graph, one in zip(graphs, parts, strict=True)]
+    others = [*map(as_argument, {**inputs, **held})]
+    first, *backward = (recorded(one, symbols, others) for one in done)
     return msgspec.structs.replace(
-        made, backward=backward[0] if backward else None, returned=tuple(returned if any(returned) else ())
-    )
+        first, backward=backward[0] if backward else None, saved=part.saved,
+        returned=tuple(returned if any(returned) else ()),
+    )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Lowered:
-    """A part with Inductor's text for it. floats: see `Symbols.mark_floats`. results: fake tensors."""
-
-    part: Part
-    text: str
-    is_one_operator: bool
-    results: list[Tensor]
-    floats: Mapping[float, sympy.Expr]
-
-
-def _lowered(part: Part, counts: Sequence[Any], mode: FakeTensorMode, symbols: Symbols | None) -> _Lowered:
-    given = [*counts, *part.tensors.values()]
+def _traced(part: Part, counts: Sequence[Any]) -> GraphModule:
     call = lambda *values: tuple(part.call(*values[len(counts) :]))  # noqa: E731
-    graph = make_fx(call, {**ACTIVATIONS, **POOLS, **DEPTHWISE})(*given)
+    graph = make_fx(call, {**ACTIVATIONS, **POOLS, **DEPTHWISE})(*counts, *part.tensors.values())
     graph.graph.eliminate_dead_code()
-    floats = symbols.mark_floats(graph) if symbols is not None else {}
-    called = [one for one in graph.graph.nodes if isinstance(one.target, OpOverload) and not one.target.is_view
-              and isinstance(one.meta.get("val"), Tensor)]  # fmt: skip
-    returned: Any = graph.graph.output_node().args[0]
-    try:
-        with unset_fake_temporarily(), tracing(TracingContext(mode)):
-            compile_fx.compile_fx(graph, given)
-    except _Generated as generated:
-        return _Lowered(part, str(generated), len(called) == 1, [one.meta["val"] for one in returned], floats)
-    raise RuntimeError("Inductor generated nothing")
-
-
-def _captured(done: _Lowered, symbols: Symbols | None, taken: frozenset[str]) -> Capture:
-    """taken: names of the host code."""
-    sized = (lambda one: symbols.hint(symbols.of(one))) if symbols is not None else int
-    tensors = done.part.tensors
-    return Capture(
-        text=done.text,
-        names=tuple(tensors),
-        tensors=tuple(
-            TensorSpec(
-                shape=tuple(map(sized, t.shape)),
-                dtype=str(t.dtype).removeprefix("torch."),
-                stride=tuple(map(sized, t.stride())),
-            )
-            for t in tensors.values()
-        ),
-        configs=listed_configs(done.text),
-        is_one_operator=done.is_one_operator,
-        sizes=symbols.told(done.text, tensors, taken, done.floats) if symbols is not None else None,
-        saved=done.part.saved,
-    )
+    return graph
 
 
 def _on_device(tensor: Tensor, device: str) -> Tensor:

@@ -1,4 +1,4 @@
-"""The configs of each kernel in a generated text: blocks, num_warps and num_stages.
+"""The configs of a generated kernel: blocks, num_warps and num_stages.
 
 Each kernel begins with the config that Inductor most likely uses; the others are tried after it.
 """
@@ -38,26 +38,17 @@ MOST_STRIDED = 16384
 """Largest XBLOCK times length of a row for `STRIDED`: a thread holds 128 numbers then, twice as many as measured."""
 
 
-def listed_configs(text: str) -> dict[str, tuple[Config, ...]]:
-    """By kernel name: first the middle one, by XBLOCK, of the configs that Inductor would time; then a measured one, if
+def listed_configs(name: str, source: str) -> tuple[Config, ...]:
+    """Of a kernel: first the middle one, by XBLOCK, of the configs that Inductor would time; then a measured one, if
     there is one for such kernels; then the others of Inductor's."""
-    found: dict[str, tuple[Config, ...]] = {}
-    for node in ast.walk(ast.parse(text)):
-        match node:
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id="async_compile"), attr="triton"),
-                args=[ast.Constant(value=str(name)), ast.Constant(value=str(source)), *_],
-            ):
-                if (listed := sorted(_configs(name, source), key=_along_x)) != []:
-                    likely, least = listed.pop(len(listed) // 2), min(MOST_WARPS, _in_one_piece(source) // IN_WARP)
-                    first, *others = [
-                        {**one.kwargs, "num_warps": max(one.num_warps, least), "num_stages": one.num_stages}
-                        for one in (likely, *listed)
-                    ]
-                    found[name] = (first, *({**first, **one} for one in _measured(source, first)), *others)
-            case _:
-                pass
-    return found
+    if not (listed := sorted(_configs(name, source), key=_along_x)):
+        return ()
+    likely, least = listed.pop(len(listed) // 2), min(MOST_WARPS, _in_one_piece(source) // IN_WARP)
+    first, *others = [
+        {**one.kwargs, "num_warps": max(one.num_warps, least), "num_stages": one.num_stages}
+        for one in (likely, *listed)
+    ]
+    return (first, *({**first, **one} for one in _measured(source, first)), *others)
 
 
 def _measured(source: str, likely: Config) -> Iterator[Config]:

@@ -1,4 +1,4 @@
-"""The generator process: Inductor generates code for a problem there, as text. None of it runs.
+"""The generator process: Inductor generates code for a problem there, as records. None of it runs.
 
 The process executes the user's problem file, as the judge does, but no candidate code. It is killed after use.
 """
@@ -59,7 +59,7 @@ def generate(job: Generate) -> Generated:
         return Generated(reason="; ".join(series.faults.values()))
     return Generated(
         captures=captures,
-        templates=series.templates() if any("extern_kernels." in one.text for one in captures[-1].parts) else (),
+        templates=series.templates() if any(one.library_calls for one in captures[-1].parts) else (),
         rows=series.rows(captures[0]),
         inputs=inputs,
         mutates=outline.mutates,

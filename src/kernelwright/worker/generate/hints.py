@@ -25,7 +25,7 @@ from torch._inductor.sizevars import SizeVarAllocator
 from torch._inductor.virtualized import V
 
 from kernelwright.worker.generate.replacing import replaced
-from kernelwright.worker.generate.symbols import Symbols
+from kernelwright.worker.generate.symbols import Symbols, values_of
 
 
 @contextmanager
@@ -122,8 +122,7 @@ def _without_channels(own: Any) -> Any:
 def value_of(size: Any) -> int:
     """A size's value at the captured size, while Inductor lowers a graph."""
     env = V.graph.sizevars.shape_env
-    values = env.backed_var_to_val if hasattr(env, "backed_var_to_val") else env.var_to_val  # before torch 2.11
-    return int(env.replace(sympy.sympify(size)).xreplace(values))
+    return int(env.replace(sympy.sympify(size)).xreplace(values_of(env)))
 
 
 FEW_PARTS = 64

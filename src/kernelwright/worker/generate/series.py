@@ -106,4 +106,4 @@ class Series:
 
 
 def _loops(capture: Capture) -> int:
-    return sum(one.text.count(LOOP) for one in capture.parts)
+    return sum(kernel.name.startswith(LOOP) for one in capture.parts for kernel in one.kernels)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -23,7 +23,7 @@ from torch.utils._sympy.functions import Mod
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
-from kernelwright.model import Case, Sizes
+from kernelwright.model import Case, Sizes, TritonKernel
 from kernelwright.worker.generate.expressions import spelled
 from kernelwright.worker.generate.told import Told, named
 from kernelwright.worker.reference.load import LoadedProblem
@@ -55,6 +55,15 @@ class Symbols:
         self.parts: dict[tuple[sympy.Expr, int], sympy.Symbol] = {}
         self.sides: dict[sympy.Symbol, sympy.Symbol] = {}
         self.quotients: dict[sympy.Symbol, tuple[sympy.Expr, sympy.Expr, int]] = {}
+
+    @classmethod
+    def of_env(cls, env: ShapeEnv) -> Symbols:
+        """The symbols of an env that others made; their names are those of the sides that they are read from."""
+        made = cls({})
+        made.env = env
+        made.values = {symbol: int(value) for symbol, value in values_of(env).items() if env.replace(symbol) == symbol}
+        made.names = dict.fromkeys(made.values, "")
+        return made
 
     def new(self, name: str, value: int) -> Any:
         """A SymInt of a new symbol."""
@@ -171,11 +180,9 @@ class Symbols:
             self.parts[key] = self.new(f"splits_{len(self.parts) + 1}", count).node.expr
         return self.parts[key]
 
-    def told(
-        self, text: str, tensors: Mapping[str, Tensor], taken: frozenset[str], floats: Mapping[float, sympy.Expr]
-    ) -> Sizes:
-        """How the host code reads the symbols from shapes, and what it refuses. text: Inductor's. taken: names of the
-        host code. floats: see `mark_floats`. Raises RuntimeError where the text has lost one of them."""
+    def told(self, tensors: Mapping[str, Tensor], taken: frozenset[str]) -> tuple[Sizes, Callable[[Any], str]]:
+        """How the host code reads the symbols from shapes, and what it refuses; and the text of a size there. taken:
+        names of the host code."""
         quotients = [one for one in self.quotients if self.of_symbol(one) == one]
         self.keep([one for one in quotients if not any(self.of(part).free_symbols for part in self.quotients[one][:2])])
         told = Told(self, tensors)
@@ -185,8 +192,7 @@ class Symbols:
         names = named(self, told, taken)
         say = lambda one: spelled(self.env.replace(one), names)  # noqa: E731
         conditions = [say(_plain(one)) for one in self.conditions()]
-        return Sizes(
-            names={str(one): say(one) for one in names},
+        sizes = Sizes(
             values={name: self.values[one] for one, name in names.items()},
             shapes=tuple(tuple(say(self.of(side)) for side in one.shape) for one in tensors.values()),
             reads=tuple(
@@ -194,8 +200,8 @@ class Symbols:
             ),
             conditions=tuple(one for one in conditions if one != "True"),
             least={names[one]: self.least(one) for one in sorted(free, key=str) if one not in self.parts.values()},
-            floats={text: say(found) for text, found in _floats_in(text, floats)},
         )
+        return sizes, say
 
     def conditions(self) -> list[sympy.Basic]:
         """What was assumed of the symbols, without what follows from their least values; of several limits of one
@@ -260,6 +266,14 @@ class Symbols:
         return int(dividend.xreplace(known)) // int(divisor.xreplace(known)) + added
 
 
+def values_of(env: ShapeEnv) -> Mapping[sympy.Symbol, Any]:
+    """The value of each symbol at the captured size."""
+    found: Mapping[sympy.Symbol, Any] = (
+        env.backed_var_to_val if hasattr(env, "backed_var_to_val") else env.var_to_val  # before torch 2.11
+    )
+    return found
+
+
 OF_CONSTRUCTOR = "get_init_inputs"
 """The function whose numbers are given to the Model. Where its constructor does not take symbols, they stay numbers."""
 
@@ -277,8 +291,10 @@ def numbers_to_try(problem: LoadedProblem, case: Case) -> list[dict[str, int]]:
     return [one for n, one in enumerate((every, without)) if one and one not in (every, without)[:n]]
 
 
-def _floats_in(text: str, floats: Mapping[float, sympy.Expr]) -> Iterator[tuple[str, sympy.Expr]]:
-    written = {one.value for source in _sources(text) for one in ast.walk(ast.parse(source))
+def floats_in(kernels: Iterable[TritonKernel], floats: Mapping[float, sympy.Expr]) -> Iterator[tuple[str, sympy.Expr]]:
+    """The numbers in kernels that are computed from sizes, each with its expression. floats: see `mark_floats`. Raises
+    RuntimeError where the kernels have lost one."""
+    written = {one.value for kernel in kernels for one in ast.walk(ast.parse(kernel.source))
                if isinstance(one, ast.Constant) and type(one.value) is float}  # fmt: skip
     lost = dict(floats)
     for number in written:
@@ -298,16 +314,6 @@ def _plain_number(size: SymInt) -> SymInt | int:
 
 def _is_size(node: Any) -> bool:
     return isinstance(node.meta.get("val"), SymInt | SymFloat | torch.SymBool)
-
-
-def _sources(text: str) -> Iterator[str]:
-    """The sources of the kernels in a generated text."""
-    for node in ast.walk(ast.parse(text)):
-        match node:
-            case ast.Call(func=ast.Attribute(attr="triton"), args=[_, ast.Constant(value=str(source)), *_]):
-                yield source
-            case _:
-                pass
 
 
 def _plain(condition: Any) -> Any:

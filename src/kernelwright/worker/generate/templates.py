@@ -7,17 +7,28 @@ config later.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import sympy
 import torch
 from torch._inductor import config
 from torch._inductor.lowering import lowerings
-from torch._inductor.select_algorithm import AlgorithmSelectorCache, TritonTemplate, TritonTemplateCaller
+from torch._inductor.select_algorithm import (
+    AlgorithmSelectorCache,
+    TritonTemplate,
+    TritonTemplateCaller,
+    TritonTemplateKernel,
+)
+from torch._inductor.virtualized import V
 
+from kernelwright.model import Tiles
 from kernelwright.worker.generate.convolution import CONVOLUTION, convolution
 from kernelwright.worker.generate.factors import PLACES, with_copies
+from kernelwright.worker.generate.hints import value_of
+from kernelwright.worker.generate.replacing import replaced
 
 TEMPLATES = ("mm", "bmm", "convolution_of_1", "convolution_of_2", "convolution_of_3")
 """The templates that `kernelwright.inductor.templates` can read."""
@@ -55,19 +66,59 @@ def in_templates() -> Iterator[None]:
 
     before = {name: getattr(config, name) for name in SETTINGS}
     _set(config, SETTINGS)
-    _set(AlgorithmSelectorCache, {"__call__": chosen})
-    _set(TritonTemplate, {"generate": of_one_config})
     own: dict[Any, Callable[..., Any]] = {operator: lowerings[operator] for operator in (CONVOLUTION, *PLACES)}
     lowerings[CONVOLUTION] = convolution
     for operator, places in PLACES.items():
         lowerings[operator] = with_copies(own[operator], *places)
     try:
-        yield
+        with (
+            replaced(AlgorithmSelectorCache, "__call__", lambda own: chosen),
+            replaced(TritonTemplate, "generate", lambda own: of_one_config),
+            replaced(TritonTemplateKernel, "additional_call_args_and_types", lambda own: _grid),
+            replaced(TritonTemplateKernel, "call_kernel", _noting_tiles),
+        ):
+            yield
     finally:
         _set(config, before)
-        _set(AlgorithmSelectorCache, {"__call__": choose})
-        _set(TritonTemplate, {"generate": generate})
         lowerings.update(own)
+
+
+CDIV = sympy.Function("triton.cdiv", integer=True, positive=True)
+
+
+def _cdiv(one: Any, other: Any) -> Any:
+    one, other = sympy.sympify(one), sympy.sympify(other)
+    return CDIV(one, other) if other != 1 and (one.free_symbols or other.free_symbols) else -(-one // other)
+
+
+def _grid(kernel: Any) -> tuple[Any, Any]:
+    """The grid of a template by the names of its blocks, in place of its arguments for the timed config."""
+    blocks = {name: sympy.Symbol(name, integer=True, positive=True) for name in BLOCKS}
+    functions = {**kernel.grid_fn.kwargs_sym, "cdiv": _cdiv}
+    sides = kernel.grid_fn.fn(*kernel.call_sizes, {**kernel.meta, **blocks}, **functions)
+    return sides, [type(side) for side in sides]
+
+
+def _noting_tiles(own: Any) -> Any:
+    """Notes what a template makes, by the name of its kernel, in the graph."""
+
+    def called(kernel: Any, name: str, *args: Any, **kwargs: Any) -> None:
+        graph: Any = V.graph
+        factor, groups = kernel.input_nodes[-2], kernel.meta.get("GROUPS")
+        if groups is None:
+            *_, rows, columns = map(value_of, kernel.call_sizes)
+            tiles = Tiles(rows=rows, columns=columns, depth=value_of(factor.get_size()[-1]))
+        else:
+            batch, columns, *sides = map(value_of, kernel.call_sizes)
+            channels = value_of(factor.get_size()[1]) // groups
+            tiles = Tiles(
+                rows=batch * math.prod(sides) // kernel.meta["PHASES"], columns=columns // groups, is_product=False,
+                depth=channels * kernel.meta["ELEMENTS"], channels=channels if kernel.meta["BY_ELEMENT"] else None,
+            )  # fmt: skip
+        graph.tiles = {**getattr(graph, "tiles", {}), name: tiles}
+        own(kernel, name, *args, **kwargs)
+
+    return called
 
 
 def _template(choice: TritonTemplateCaller) -> str:
