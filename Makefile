@@ -2,7 +2,7 @@
 # What it is not: the build. Packaging lives in pyproject.toml, versions in requirements/tested.txt.
 # The rule: nothing is installed outside .venv, and a second call installs nothing.
 
-.PHONY: demo check test test-gpu newest targets mutants lint style types tested docs example site setup clean
+.PHONY: demo check test test-gpu newest versions targets mutants lint style types tested docs example site setup clean
 .DEFAULT_GOAL := test
 # Thousands of modules and tests are compiled once, not in every process of every run.
 unexport PYTHONDONTWRITEBYTECODE
@@ -54,6 +54,11 @@ tested: $(STAMP)
 # there already, in place of the two environments under build/newest.
 newest:
 	@$(PYTHON) tests/newest.py $(NEWEST_PYTHON)
+
+# Not part of it either: records what each torch's Inductor generates, for the tests that read the records of all versions.
+# VERSIONS_PYTHON: one interpreter for each version, with kernelwright, torch, Triton and pytest.
+versions:
+	@$(PYTHON) tests/newest.py --versions $(VERSIONS_PYTHON)
 
 # Not part of what continuous integration runs, but for one problem (tests/test_targets.py): minutes of compilation.
 targets: $(STAMP)

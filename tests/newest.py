@@ -1,6 +1,10 @@
 """Tries kernelwright with the newest torch and Triton: docs/start.md's file, gallery problems, the generator's tests.
 
     python tests/newest.py [PYTHON...]
+    python tests/newest.py --versions PYTHON...
+
+--versions: record what Inductor makes of the problems in tests/inductor/recorded with each interpreter's torch, for the
+tests that every version's records become right kernels, and run the generator's tests only.
 
 Two environments under build/newest: what `pip install` resolves to with the limits of pyproject.toml, and the newest
 torch of the index with the Triton that it asks for. Each is several gigabytes. PYTHON: an interpreter that has
@@ -9,6 +13,7 @@ kernelwright, torch, Triton and pytest; it is tried in their place. Exit status:
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -29,19 +34,27 @@ GALLERY = ("softmax", "rmsnorm", "cross_entropy", "matmul_leaky_relu", "max_pool
 
 TESTS = ("tests/inductor", "tests/worker/generate")
 
+RECORDED = ROOT / "tests" / "inductor" / "recorded"
+
+OF_GENERATOR = "the generator's tests"
+
 VERSIONS = "import sys, torch, triton; print(*sys.version_info[:2], torch.__version__, triton.__version__)"
 
 Steps = Mapping[str, Sequence[str]]
 
 
-def main(pythons: Sequence[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Try each interpreter, or both environments, and print a table. Returns the exit status."""
-    failed = 0
-    for python in pythons or [made(name) for name in ROWS]:
+    failed, is_recorded = 0, "--versions" in arguments
+    for python in [one for one in arguments if one != "--versions"] or [made(name) for name in ROWS]:
         major, minor, torch, triton = output_of(python, "-c", VERSIONS).split()
         print(f"Python {major}.{minor}, torch {torch}, Triton {triton}", flush=True)
+        if is_recorded:
+            record(python, torch)
         with tempfile.TemporaryDirectory(prefix="kernelwright-newest-") as folder:
-            for step, status, said in tried(python, steps(Path(folder)), Path(folder)):
+            every = steps(Path(folder))
+            wanted = {name: every[name] for name in every if not is_recorded or name == OF_GENERATOR}
+            for step, status, said in tried(python, wanted, Path(folder)):
                 print(f"  {step:<30}  {'passed' if status == 0 else 'FAILED'}  {said}", flush=True)
                 failed += status != 0
     return 1 if failed else 0
@@ -67,8 +80,32 @@ def steps(folder: Path) -> Steps:
         problem = str(ROOT / "gallery" / name)
         found[f"gallery/{name}"] = (*own, "verify", problem, f"{problem}/best.py")
     tests = [str(ROOT / one) for one in TESTS]
-    return {**found, "the generator's tests": ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-c",
+    return {**found, OF_GENERATOR: ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-c",
                                                str(ROOT / "pyproject.toml"), *tests)}  # fmt: skip
+
+
+RECORDING = """
+import sys, tempfile
+from kernelwright import codec
+from kernelwright.worker.generate.generator import generate
+from kernelwright.worker.generate.messages import Generate
+from kernelwright.worker.reference.load import load_problem
+cases = load_problem(sys.argv[1]).cases
+found = generate(Generate(path=sys.argv[1], cases=tuple(cases), target="sm_90", cache=tempfile.mkdtemp()))
+print(codec.encode(found).decode())
+"""
+
+
+def record(python: str, torch: str) -> None:
+    """Write what this interpreter's torch makes of each problem, without the captures at the sizes of one case."""
+    found = {}
+    for problem in sorted(RECORDED.glob("*.py")):
+        made = json.loads(output_of(python, "-W", "ignore", "-c", RECORDING, str(problem)))
+        kept = {name: made[name][:1] for name in ("captures", "templates", "rows")}
+        found[problem.stem] = {**made, **kept}
+    version = ".".join(torch.split(".")[:2])
+    lines = (f"{json.dumps(name)}: {json.dumps(one)}" for name, one in found.items())
+    (RECORDED / f"torch-{version}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
 
 
 def tried(python: str, wanted: Steps, folder: Path) -> Iterator[tuple[str, int, str]]:
