@@ -2,7 +2,7 @@
 
 Its first kernel is converted from Inductor's output (`kernelwright.inductor`). The first improvements of that kernel
 are Inductor's other variants: for sizes that divide, with rows reduced in one piece, or with templates in place of
-library calls. After that it varies numbers, as the built-in proposer does. The generated text belongs to the framework,
+library calls. After that it varies numbers, as the built-in proposer does. What is generated belongs to the framework,
 so the run stores only its hash and figures.
 """
 
@@ -34,7 +34,7 @@ class Inductor:
         self._builtin = Builtin(sampler, opening="local")
 
     def answers_at_once(self, request: Request) -> bool:
-        return request.number > 0  # the worker caches the generated text
+        return request.number > 0  # the worker caches what it generated
 
     def propose(self, request: Request, context: Context) -> Proposal:
         if request.operator is Operator.SEED:

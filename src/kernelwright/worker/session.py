@@ -1,4 +1,4 @@
-"""State of a worker between two requests: the loaded problem, its qualification, its generated text, and profiles.
+"""State of a worker between two requests: the loaded problem, its qualification, what was generated, and profiles.
 
 No state of a candidate is kept here, so that an evaluation depends on its request and the problem alone.
 """

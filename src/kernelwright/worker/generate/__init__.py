@@ -1,1 +1,1 @@
-"""The Triton code that Inductor generates for a problem's reference, as text: for a target, without a GPU."""
+"""What Inductor generates for a problem's reference, as records: for a target, without a GPU."""

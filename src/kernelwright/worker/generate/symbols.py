@@ -29,7 +29,7 @@ from kernelwright.worker.generate.told import Told, named
 from kernelwright.worker.reference.load import LoadedProblem
 
 MARK = 1 + 2.0**-40
-"""The factor that marks a number computed from sizes, so that it is found again in Inductor's text."""
+"""The factor that marks a number computed from sizes, so that it is found again in a kernel."""
 
 LEAST = 2
 """No number up to this one is a symbol: PyTorch broadcasts sides of length 1."""

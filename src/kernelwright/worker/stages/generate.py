@@ -21,7 +21,7 @@ from kernelwright.worker.session import Session
 
 
 def generate(session: Session) -> Generated:
-    """The generated text, or the reason why there is none. Raises `ProblemError` if the problem is at fault."""
+    """What was generated, or the reason why there is none. Raises `ProblemError` if the problem is at fault."""
     read_from = session.read_from()
     job = Generate(
         path=read_from.path, cases=read_from.cases or (), target=session.processes.target.name, cache="",
@@ -31,7 +31,7 @@ def generate(session: Session) -> Generated:
 
 
 def _kept(session: Session, job: Generate, key: str) -> Generated:
-    """The generated text from the compile cache, or from a new generator. A failure is not cached, because the machine
+    """What was generated, from the compile cache, or from a new generator. A failure is not cached, because the machine
     may have caused it."""
     processes = session.processes
     if processes.cache is None:
@@ -46,7 +46,7 @@ def _kept(session: Session, job: Generate, key: str) -> Generated:
 
 
 def key_of(session: Session, job: Generate) -> str:
-    """Cache key: a hash of all that determines Inductor's text. The cache adds kernelwright's own files and Python."""
+    """Cache key: a hash of what determines the generated code. The cache adds kernelwright's own files and Python."""
     problem = session.loaded()
     state = Path(job.path).with_name("module.pt")
     read = state.stat() if state.is_file() else None
