@@ -77,7 +77,7 @@ def _is_left_out(statement: ast.stmt) -> bool:
 
 
 class _Plain(ast.NodeTransformer):
-    """Inlines constants, and renames `arg_A` to `A_ptr`."""
+    """Inlines constants, renames `arg_A` to `A_ptr`, and gives a number that is fused two sides, as tiles have."""
 
     def __init__(self, constants: Mapping[str, ast.expr]) -> None:
         self.constants = constants
@@ -86,6 +86,15 @@ class _Plain(ast.NodeTransformer):
         if node.id in self.constants and isinstance(node.ctx, ast.Load):
             return self.constants[node.id]
         return ast.Name(_pointer(node.id), node.ctx)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.Call(func=ast.Attribute(attr="full"), args=[ast.List(elts=[ast.Constant(value=1) as one]), *rest]):
+                node.args = [ast.List([one, one], ast.Load()), *rest]
+            case _:
+                pass
+        return node
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
         return ast.arg(_pointer(node.arg), node.annotation)

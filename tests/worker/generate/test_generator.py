@@ -194,6 +194,49 @@ def test_long_scans_and_parts_of_a_concatenation_have_grids_that_candidates_have
     assert "tl.associative_scan(" in source
 
 
+RECURRENT = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gru = torch.nn.GRU(20, 12)
+
+    def forward(self, x):
+        return self.gru(x)[0]
+
+def get_inputs(rows=512):
+    return [torch.randn(3, rows, 20)]
+
+def get_init_inputs():
+    return []
+
+CASES = [dict(name="large"), dict(name="small", small=True, rows=5), dict(name="odd", small=True, rows=2)]
+"""
+
+
+def test_a_recurrent_layer_is_unrolled(shared_worker: StartedWorker, tmp_path: Path) -> None:
+    """Its first state is zeros, which a template multiplies without loading them."""
+    file = tmp_path / "recurrent.py"
+    file.write_text(RECURRENT)
+    worker = shared_worker()
+    worker.load(str(file), library="none")
+    source = exact(candidate_text(worker.generate(), "none"))
+    assert "tl.full([1, 1], 0.0, tl.float32)" in source
+    found = worker.evaluate(Candidate(source=source), "verify")
+    small = {case.case: case.status for case in found.results if case.case in ("small", "odd")}
+    assert small == {"small": Status.PASSED, "odd": Status.PASSED}, found.reason
+
+
+def test_loops_of_too_many_operators_are_refused_by_their_number(shared_worker: StartedWorker, tmp_path: Path) -> None:
+    file = tmp_path / "steps.py"
+    loop = "[x := x + self.bias for _ in range(5000)][-1]"
+    file.write_text(PROBLEM.replace("{forward}", loop))
+    worker = shared_worker()
+    worker.load(str(file))
+    assert "forward calls more than 4,096 operators: its loops are unrolled" in worker.generate().reason
+
+
 SEQUENTIAL = """
 import torch
 

@@ -698,6 +698,32 @@ def test_a_file_that_changes_pythons_own_names_is_refused_and_they_are_put_back(
     assert len is before
 
 
+STATE = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.state = torch.randn(16)
+
+    def forward(self, x):
+        return x + self.state
+
+def get_inputs():
+    return [torch.randn(4, 16)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_tensor_in_an_attribute_is_a_buffer_where_tensors_have_no_memory_too(tmp_path: Path) -> None:
+    file = tmp_path / "state.py"
+    file.write_text(STATE)
+    problem = load_problem(str(file))
+    assert list(problem.specs(problem.cases[0]).parameters) == ["state"]
+
+
 LIBRARY_FILE = """import torch
 {stated}
 class Model(torch.nn.Module):

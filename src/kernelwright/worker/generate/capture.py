@@ -5,8 +5,8 @@ Everything happens on fake tensors, so a case of any size takes no memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,8 +32,9 @@ from kernelwright.worker.generate.lower import lower, recorded, stop_at_lines, w
 from kernelwright.worker.generate.pools import POOLS
 from kernelwright.worker.generate.symbols import Symbols
 from kernelwright.worker.generate.without_device import WithoutDevice, install
+from kernelwright.worker.plan.plan import MAX_STEPS
 from kernelwright.worker.plan.structure import result_of
-from kernelwright.worker.reference.instance import Instance
+from kernelwright.worker.reference.instance import Instance, Watching
 from kernelwright.worker.reference.load import LoadedProblem
 from kernelwright.worker.reference.unmade import casting, faked
 
@@ -51,6 +52,10 @@ SETTINGS: dict[str, Any] = {
     "triton.cooperative_reductions": False,
     "triton.mix_order_reduction": False,
 }
+
+
+MOST_OPERATORS = MAX_STEPS
+"""A recurrent layer calls some for each step. Of a candidate's kernels, few launches compute more than one."""
 
 
 def prepare() -> None:
@@ -114,13 +119,14 @@ def _capture(instance: Instance, symbols: Symbols) -> Capture:
     def forward(*values: Any) -> list[Tensor]:
         passed = dict(zip(tensors, values, strict=True))
         called = replace(instance, inputs=tuple(passed.get(name, one) for name, one in inputs.items()))
-        made = _called(called, {name: passed[name] for name in held}, device)
+        with Watching(_counted()):
+            made = _called(called, {name: passed[name] for name in held}, device)
         result_of(made, leaves := list[Tensor]())
         changed = {id(passed[name]): name for name in instance.mutates}
         returned[:] = [changed.get(id(one), "") for one in leaves]
         return [one for one, name in zip(leaves, returned, strict=True) if not name]
 
-    with enable_python_dispatcher() if symbols.values else nullcontext():
+    with enable_python_dispatcher():
         if symbols.values:
             forward(*tensors.values())  # finds the sizes that are symbols of their own, before they become arguments
             counts = symbols.symints
@@ -147,6 +153,17 @@ def _traced(part: Part, counts: Sequence[Any]) -> GraphModule:
     graph = make_fx(call, {**ACTIVATIONS, **POOLS, **DEPTHWISE})(*counts, *part.tensors.values())
     graph.graph.eliminate_dead_code()
     return graph
+
+
+def _counted() -> Callable[..., None]:
+    """Raises RuntimeError when it is called for more operators than a candidate can launch kernels for."""
+    calls = itertools.count(1)
+
+    def see(*_: object) -> None:
+        if next(calls) > MOST_OPERATORS:
+            raise RuntimeError(f"forward calls more than {MOST_OPERATORS:,} operators: its loops are unrolled")
+
+    return see
 
 
 def _on_device(tensor: Tensor, device: str) -> Tensor:

@@ -52,7 +52,7 @@ def generate(job: Generate) -> Generated:
     pretend(find_target(job.target))
     prepare()
     allow_tf32(problem.precision == "tf32")
-    series = Series(problem, base)
+    series = Series(problem, base, job.limit_s)
     captures = series.ordinary()
     is_only_case = not series.numbers or all(case is base or case.derived for case in problem.cases)
     if not captures or (captures[0].sizes is None and not is_only_case):

@@ -4,6 +4,8 @@ piece in place of loops. Each is captured with symbols in place of sizes, and wi
 from __future__ import annotations
 
 import signal
+import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -24,12 +26,25 @@ LOOP = "triton_red_"
 MOST_CPU_S = 80.0
 """CPU time of captures with symbols. A generator process has 240 s (`worker/processes/limits.py`)."""
 
+ENDING_S = 20.0
+"""Of the time of a generator process, for the answer with what was captured by then."""
+
+
+AGAIN_S = 1.0
+"""PyTorch goes on after some errors, whatever their kind: the next one follows."""
+
+
+class _OutOfTime(BaseException):
+    """No `Exception`: Inductor goes on after most of these."""
+
 
 class Series:
-    """case: the timed one. faults: what Inductor failed at, by name of the variant. attempts: the numbers that become
-    symbols, first all, then those that the Model is not given."""
+    """case: the timed one. limit_s: of the process, after which it gives no answer. faults: what Inductor failed at, by
+    name of the variant. attempts: the numbers that become symbols, first all, then those that the Model is not given.
+    """
 
-    def __init__(self, problem: LoadedProblem, case: Case) -> None:
+    def __init__(self, problem: LoadedProblem, case: Case, limit_s: float) -> None:
+        self._limit_s, self._ends_s = limit_s, time.monotonic() + limit_s - ENDING_S
         self.problem, self.case = problem, case
         self.faults: dict[str, str] = {}
         self._left_cpu_s = MOST_CPU_S
@@ -50,55 +65,73 @@ class Series:
         return tuple(one for one in found if _loops(one) < looped)
 
     def _captured(self, name: str, inside: Callable[[], AbstractContextManager[None]]) -> tuple[Capture, ...]:
-        """At all sizes, if that is possible, and at those of the timed case; empty, with the fault in `faults`, where
-        Inductor fails. Raises `ProblemError`."""
-        return tuple(self._attempts(name, inside))
-
-    def _attempts(self, name: str, inside: Callable[[], AbstractContextManager[None]]) -> Iterator[Capture]:
+        """At all sizes, if that is possible, and at those of the timed case, which are captured first; empty, with the
+        fault in `faults`, where Inductor fails at these. Raises `ProblemError`."""
+        try:
+            with inside(), self._within_time():
+                timed = capture(self.problem, self.case)
+        except (Exception, _OutOfTime) as error:
+            if isinstance(error, ProblemError) and not isinstance(error.__cause__, _OutOfTime):
+                raise
+            self._note(name, error)
+            return ()
         for numbers in list(self.attempts):
             try:
-                with inside(), self._within_time():
-                    made = capture(self.problem, self.case, Symbols(numbers, self._cases))
-                yield made
-                break
-            except Exception as error:  # noqa: BLE001 - the next attempt has fewer symbols
+                with inside(), self._with_symbols(), self._within_time():
+                    return capture(self.problem, self.case, Symbols(numbers, self._cases)), timed
+            except (Exception, _OutOfTime) as error:  # noqa: BLE001 - the next attempt has fewer symbols
                 self._note(f"{name} at all sizes", error)
                 if name == "captures":
                     self.attempts.remove(numbers)
-        try:
-            with inside():
-                made = capture(self.problem, self.case)
-            yield made
-        except ProblemError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever Inductor raises ends this variant, not the run
-            self.faults.pop(f"{name} at all sizes", None)
-            self._note(name, error)
+        return (timed,)
 
     @contextmanager
     def _within_time(self) -> Iterator[None]:
-        """Inside, a TimeoutError is raised once all captures with symbols took `MOST_CPU_S` together: the capture at
-        the timed sizes still has to be made."""
+        """Inside, `_OutOfTime` is raised shortly before the process has to answer. Not by a timer: `call` resets those
+        of the user's code."""
+        done, thread = threading.Event(), threading.get_ident()
 
         def stop(*_: object) -> None:
-            raise TimeoutError(f"captures with symbols took over {MOST_CPU_S:g} s")
+            if not done.is_set():
+                raise _OutOfTime(f"generating took {self._limit_s:g} s")
 
-        before = signal.signal(signal.SIGVTALRM, stop)
+        def remind() -> None:
+            left_s = self._ends_s - time.monotonic()
+            while not done.wait(max(left_s, 0.1)):
+                signal.pthread_kill(thread, signal.SIGALRM)
+                left_s = AGAIN_S
+
+        signal.signal(signal.SIGALRM, stop)
+        threading.Thread(target=remind, daemon=True).start()
+        try:
+            yield
+        finally:
+            done.set()
+
+    @contextmanager
+    def _with_symbols(self) -> Iterator[None]:
+        """Inside, `_OutOfTime` is raised once all captures with symbols took `MOST_CPU_S` together: the other variants
+        still have to be made."""
+
+        def stop(*_: object) -> None:
+            raise _OutOfTime(f"captures with symbols took over {MOST_CPU_S:g} s")
+
+        signal.signal(signal.SIGVTALRM, stop)
         signal.setitimer(signal.ITIMER_VIRTUAL, max(self._left_cpu_s, 0.1))
         try:
             yield
         finally:
             self._left_cpu_s, _ = signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-            signal.signal(signal.SIGVTALRM, before)
 
-    def _note(self, name: str, error: Exception) -> None:
+    def _note(self, name: str, error: BaseException) -> None:
         traceback.print_exception(error)
+        error = error.__cause__ if isinstance(error.__cause__, _OutOfTime) else error
         words = words_of(error).partition("\n")[0][:300]
         cure = cure_for(error, words)
-        who = self._who_raised(error)
-        self.faults[name] = f"{who} raised {type(error).__name__}: {words}{f' ({cure})' if cure else ''}"
+        raised = "" if isinstance(error, _OutOfTime) else f"{self._who_raised(error)} raised {type(error).__name__}: "
+        self.faults[name] = f"{raised}{words}{f' ({cure})' if cure else ''}"
 
-    def _who_raised(self, error: Exception) -> str:
+    def _who_raised(self, error: BaseException) -> str:
         """The line of the problem's file in which an error was raised, else Inductor."""
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == str(self.problem.file)]

@@ -79,7 +79,9 @@ def _is_in_order(parameter: Tensor) -> bool:
 
 def _is_state(value: object) -> bool:
     """Whether an attribute is a float tensor of several elements, which a candidate receives like a buffer."""
-    return type(value) is Tensor and value.is_floating_point() and value.numel() > 1
+    if not isinstance(value, Tensor) or type(value) not in (Tensor, FakeTensor):
+        return False
+    return value.is_floating_point() and bool(value.numel() > 1)
 
 
 def prepared_input(file: Path, name: str, value: object, device: str, wanted: torch.dtype | None) -> Input:

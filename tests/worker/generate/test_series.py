@@ -1,0 +1,67 @@
+"""Captures of a problem in several variants: what is kept where one of them fails or takes too long."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernelwright.model import Capture
+from kernelwright.worker.generate import series
+from kernelwright.worker.generate.series import ENDING_S, Series, _OutOfTime
+from kernelwright.worker.reference.load import load_problem
+
+PROBLEM = """
+import torch
+
+rows = 4096
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x + 1
+
+def get_inputs():
+    return [torch.randn(rows, 16)]
+
+def get_init_inputs():
+    return []
+"""
+
+TIMED = Capture(kernels=(), steps=(), outputs=(), names=(), tensors=())
+
+
+def made(tmp_path: Path, limit_s: float) -> Series:
+    (tmp_path / "one.py").write_text(PROBLEM)
+    problem = load_problem(str(tmp_path / "one.py"))
+    return Series(problem, problem.cases[0], limit_s)
+
+
+def test_what_was_captured_is_kept_where_time_runs_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The timed sizes are captured first. PyTorch goes on after some errors."""
+
+    def capture(problem: Any, case: Any, symbols: Any = None) -> Capture:
+        signal.alarm(0)  # as after the user's code
+        for caught in ((Exception, _OutOfTime), (Exception,)) if symbols is not None else ():
+            with suppress(*caught):
+                while True:
+                    pass
+        return TIMED
+
+    monkeypatch.setattr(series, "capture", capture)
+    found = made(tmp_path, ENDING_S + 2)
+    assert found.ordinary() == (TIMED,)
+    assert found.faults == {"captures at all sizes": "generating took 22 s"}
+
+
+def test_a_fault_at_the_timed_sizes_ends_a_variant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def capture(problem: Any, case: Any, symbols: Any = None) -> Capture:
+        assert symbols is None, "what fails at the timed sizes is not tried at others"
+        raise ValueError("no such operator")
+
+    monkeypatch.setattr(series, "capture", capture)
+    found = made(tmp_path, 100.0)
+    assert found.ordinary() == ()
+    assert found.faults == {"captures": "Inductor raised ValueError: no such operator"}
