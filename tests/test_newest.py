@@ -44,3 +44,16 @@ def test_the_exit_status_says_whether_all_passed(
         printed = capsys.readouterr().out
         assert "Python 3.11, torch 2.14.1, Triton 3.8.0" in printed
         assert ("passed" if status == 0 else "FAILED") in printed
+
+
+def test_for_versions_each_torch_is_recorded_and_only_the_generators_tests_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded: list[tuple[str, str]] = []
+    monkeypatch.setattr(newest, "VERSIONS", "print(3, 11, '2.14.1', '3.8.0')")
+    monkeypatch.setattr(newest, "record", lambda python, torch: recorded.append((python, torch)))
+    both = {"another step": ("-c", "raise SystemExit(1)"), newest.OF_GENERATOR: ("-c", "pass")}
+    monkeypatch.setattr(newest, "steps", lambda folder: both)
+    assert newest.main(["--versions", sys.executable]) == 0
+    assert recorded == [(sys.executable, "2.14.1")]
+    assert "another step" not in capsys.readouterr().out
