@@ -607,6 +607,49 @@ def test_a_forward_for_gpus_only_is_not_run_for_its_seed(shared_worker: StartedW
     assert len(shared_worker().generate().captures) > 1
 
 
+SCALED = """
+import math
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self, features, rank):
+        super().__init__()
+        self.factors = {factors}
+
+    def forward(self, x, y):
+        for factor in self.factors:
+            x = x * factor
+        return x + y.sum(1, keepdim=True)
+
+def get_inputs(rows=1024, features=96, rank=24):
+    return [torch.randn(rows, features), torch.randn(rows, rank)]
+
+def get_init_inputs(features=96, rank=24):
+    return [features, rank]
+
+CASES = [dict(name="large"), dict(name="small", small=True, rows=3, features=8, rank=4)]
+"""
+
+
+@pytest.mark.parametrize(
+    "factors", ["[features**-0.5, 32.0 / rank]", "[1 / math.sqrt(rank), rank / features]", "[(rank**2 + 1) ** -0.25]"]
+)
+def test_factors_that_a_constructor_computes_from_sizes_follow_them(
+    shared_worker: StartedWorker, tmp_path: Path, factors: str
+) -> None:
+    """As the scale of an attention, or of a low-rank adapter."""
+    (tmp_path / "scaled.py").write_text(SCALED.replace("{factors}", factors))
+    worker = shared_worker()
+    worker.load(str(tmp_path / "scaled.py"))
+    captures = worker.generate().captures
+    if tuple(map(int, worker.environment().torch.split(".")[:2])) < (2, 13):
+        pytest.skip("torch before 2.13 does not trace such a factor")
+    assert captures[0].sizes is not None
+    found = worker.evaluate(Candidate(source=candidate_text(worker.generate(), "none")), "verify")
+    assert found.status in (Status.PASSED, Status.NOT_VERIFIED), found.reason
+    assert Status.PASSED in [case.status for case in found.results]
+
+
 WINDOWS = """
 import torch
 

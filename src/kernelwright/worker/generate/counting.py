@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import operator
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -12,8 +13,9 @@ import sympy
 import torch
 from sympy.core.cache import clear_cache
 from torch import SymFloat, SymInt, Tensor
+from torch.fx.experimental import proxy_tensor
 from torch.fx.experimental.sym_node import SymNode
-from torch.utils._sympy.functions import FloorDiv
+from torch.utils._sympy.functions import FloorDiv, IntTrueDiv, OpaqueUnaryFn_sqrt, PowByNatural, ToFloat
 
 from kernelwright.worker.generate.replacing import replaced
 from kernelwright.worker.generate.symbols import Symbols
@@ -52,6 +54,9 @@ def counting_with_symbols(symbols: Symbols) -> Iterator[None]:
         size, step, padding, dilation, up = _window(*args, **kwargs)
         return torch.max_pool2d(x.unsqueeze(-2), (1, size), (1, step), (0, padding), (1, dilation), up).squeeze(-2)
 
+    def rebuilt(own: Any) -> Any:
+        return lambda: {**own(), **OPERATORS}
+
     numbers.Integral.register(SymInt)  # torch.nn asks whether a size is one
     clear_cache()  # sympy keeps quotients of earlier symbols
     with ExitStack() as stack:
@@ -61,10 +66,19 @@ def counting_with_symbols(symbols: Symbols) -> Iterator[None]:
             (torch, "max_pool1d", lambda own: pooled),
             (torch.nn.init, "_calculate_fan_in_and_fan_out", lambda own: lambda tensor: (FAN, FAN)),
             (torch.nn.init, "_calculate_correct_fan", lambda own: lambda tensor, mode: FAN),
+            (proxy_tensor, "_sympy_handlers", rebuilt),
         ):  # fmt: skip
-            stack.enter_context(replaced(holder, name, make))
+            if hasattr(holder, name):  # torch before 2.13 has no `_sympy_handlers`
+                stack.enter_context(replaced(holder, name, make))
         yield
 
+
+OPERATORS = {
+    ToFloat: torch.sym_float, IntTrueDiv: operator.truediv, PowByNatural: operator.pow, sympy.Pow: operator.pow,
+    OpaqueUnaryFn_sqrt: torch._sym_sqrt,  # type: ignore[attr-defined]
+}  # fmt: skip
+"""For numbers that a constructor computed, such as `head_dim ** -0.5`, when forward is traced: torch computes them from
+the symbols again, but does not know these."""
 
 FAN = 16
 """In place of the inputs and outputs of a layer, by which initial values are scaled."""
