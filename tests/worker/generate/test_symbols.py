@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import sympy
 import torch
-from torch.utils._sympy.functions import FloorDiv, Mod
+from torch.utils._sympy.functions import (
+    CeilToInt,
+    FloatPow,
+    FloatTrueDiv,
+    FloorDiv,
+    FloorToInt,
+    Mod,
+    ToFloat,
+    TruncToInt,
+)
 
 from kernelwright.worker.generate.counting import counting_with_symbols
 from kernelwright.worker.generate.expressions import spelled
@@ -33,6 +43,20 @@ def both(symbols: Symbols) -> Both:
 def said(symbols: Symbols) -> list[str]:
     names = dict(symbols.names)
     return sorted(spelled(one, names) for one in symbols.conditions())
+
+
+@pytest.mark.parametrize(
+    ("function", "value"), [(TruncToInt, 16), (FloorToInt, 16), (CeilToInt, 17), (lambda one: FloatPow(one, 0.5), 4.06)]
+)
+def test_expressions_of_the_host_code_need_no_module(both: Both, function: Any, value: float) -> None:
+    height, _ = both
+    text = spelled(function(FloatTrueDiv(ToFloat(height), 2.0)), {height: "height"})
+    assert eval(text, {"__builtins__": {"int": int, "float": float}}, {"height": 33}) == pytest.approx(value, rel=1e-2)
+
+
+def test_an_expression_with_other_functions_is_no_host_code(both: Both) -> None:
+    with pytest.raises(RuntimeError, match="the host code has no log"):
+        spelled(sympy.log(both[0]), {both[0]: "height"})
 
 
 def test_what_follows_from_the_least_values_is_no_condition(symbols: Symbols, both: Both) -> None:

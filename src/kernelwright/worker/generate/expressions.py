@@ -9,6 +9,9 @@ from typing import Any
 import sympy
 from torch.utils._sympy.printers import PythonPrinter
 
+FUNCTIONS = {"int", "float", "abs", "max", "min", "triton.cdiv"}
+"""What the host code may call in an expression."""
+
 
 class _Printer(PythonPrinter):
     """Without functions of torch and of `math`."""
@@ -23,6 +26,17 @@ class _Printer(PythonPrinter):
     def _print_OpaqueUnaryFn_sqrt(self, one: Any) -> str:  # noqa: N802
         return f"({self._print(one.args[0])}) ** 0.5"
 
+    def _print_TruncToInt(self, one: Any) -> str:  # noqa: N802
+        return f"int({self._print(one.args[0])})"
+
+    def _print_floor(self, one: Any) -> str:
+        return f"int({self._print(one.args[0])} // 1)"
+
+    def _print_ceiling(self, one: Any) -> str:
+        return f"-int(-({self._print(one.args[0])}) // 1)"
+
+    _print_FloorToInt, _print_CeilToInt = _print_floor, _print_ceiling  # noqa: N815
+
     def _print_ToFloat(self, one: Any) -> str:  # noqa: N802
         return f"float({self._print(one.args[0])})"
 
@@ -34,7 +48,12 @@ class _Printer(PythonPrinter):
 
 
 def spelled(expression: Any, names: Mapping[sympy.Symbol, str]) -> str:
-    """The expression, its products restored: PyTorch multiplies them out."""
+    """The expression, its products restored: PyTorch multiplies them out. Raises RuntimeError where it has functions
+    that the host code has not."""
     if isinstance(expression, sympy.Expr) and expression.free_symbols and expression.is_polynomial():
         expression = sympy.factor(expression)
-    return ast.unparse(ast.parse(str(_Printer(names).doprint(expression)), mode="eval"))
+    found = ast.parse(str(_Printer(names).doprint(expression)), mode="eval")
+    called = {ast.unparse(one.func) for one in ast.walk(found) if isinstance(one, ast.Call)}
+    if not called <= FUNCTIONS:
+        raise RuntimeError(f"the host code has no {', '.join(sorted(called - FUNCTIONS))}")
+    return ast.unparse(found)

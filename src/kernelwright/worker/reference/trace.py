@@ -370,16 +370,18 @@ def _is_linked(value: Any, found: Any, base: Trace, other: Trace) -> bool:
 
 
 def _is_scaled(value: Any, found: Any, base: Trace, other: Trace) -> bool:
-    """Whether a number changed in the ratio of a size, or of a product of adjacent ones, or its inverse. The sizes are
-    those of an input or parameter."""
+    """Whether a number changed in the ratio of a size, or of a product of adjacent ones, of its root, or the inverse of
+    these: as the factor of a mean, or the scale of an attention. The sizes are those of an input or parameter."""
     if not {type(value), type(found)} <= {int, float}:
         return False
     for name in _read(base):
         one, two = base.given[name].shape, other.given[name].shape
         for first, last in itertools.combinations(range(len(one) + 1), 2):
             a, b = math.prod(one[first:last]), math.prod(two[first:last])
-            if a != b and (math.isclose(value * b, found * a) or math.isclose(value * a, found * b)):
-                return True
+            for power in (1, 0.5):
+                left, right = a**power, b**power
+                if a != b and (math.isclose(value * right, found * left) or math.isclose(value * left, found * right)):
+                    return True
     return False
 
 
