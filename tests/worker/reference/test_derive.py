@@ -169,6 +169,22 @@ def test_a_scale_may_follow_a_size_or_its_root(tmp_path: Path, scale: str) -> No
     assert all(case.params["width"] < 4096 for case in found.cases)
 
 
+def test_numbers_that_no_shape_tells_have_the_files_values_in_one_small_case(tmp_path: Path) -> None:
+    """As the sides of an image whose pixels are one dimension: a kernel has them as constants."""
+    text = model(
+        "return x.view(len(x), self.height, self.width, -1)[:, ::2, 1::2].flatten(1)",
+        "self.height, self.width = height, width", ", height, width",
+    ) + (
+        "batch = 64\nchannels = 96\nheight = 28\nwidth = 56\n"
+        "def get_inputs():\n    return [torch.rand(batch, height * width, channels)]\n"
+        "def get_init_inputs():\n    return [height, width]\n"
+    )  # fmt: skip
+    found = by_name(derive(loaded(tmp_path, text)))
+    assert {"height", "width"} <= found["derived_small"].params.keys()
+    assert not {"height", "width"} & found["derived_small_2"].params.keys()
+    assert found["derived_small_2"].params["channels"] < 96
+
+
 def test_a_value_that_only_the_constructor_sees_stays(tmp_path: Path) -> None:
     text = model(
         "return x * self.scale", "self.scale = nn.Parameter(torch.full((features,), float(level)))", ", features, level"

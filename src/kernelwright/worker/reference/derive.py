@@ -25,6 +25,8 @@ an interpreted kernel takes seconds for all draws."""
 MOST_ELEMENTS = 400_000
 """A case with more elements is not small. If the smallest sizes found have more, no cases are derived."""
 
+FLOP_PER_ELEMENT = WANTED_FLOP // WANTED_ELEMENTS
+
 ROWS = 8
 """Target size of the first dimension of the first input, which is shrunk before all others: most kernels have one
 program for each row, and the interpreter runs the programs one after the other."""
@@ -225,7 +227,21 @@ class Search:
         more = {name: [*(value * factor + 1 for factor in factors), value + 3]
                 for name, value in self.free(sizes) if name in self.rows}  # fmt: skip
         below = {name: [one for one in wanted if one <= self.values[name]] for name, wanted in more.items()}
-        return self.changed(sizes, below)
+        return self.with_untold(self.changed(sizes, below), sizes)
+
+    def with_untold(self, *choices: dict[str, int]) -> dict[str, int]:
+        """The first of `choices`, with the file's own values of the numbers that no side of an input or parameter
+        tells, such as two whose product alone is one; unchanged where no choice is small then. A kernel that reads its
+        sizes from shapes has these numbers as constants."""
+        for sizes in choices:
+            now = self._known(sizes)
+            told = {
+                name: size for name, size in sizes.items() if trace.is_told(self.values[name], size, self.original, now)
+            }
+            found = self.attempt(told)
+            if isinstance(found, trace.Trace) and max(found.elements, found.flop // FLOP_PER_ELEMENT) <= MOST_ELEMENTS:
+                return told
+        return choices[0]
 
     def odd(self, sizes: dict[str, int]) -> dict[str, int]:
         """Smaller sizes that are no multiples of 16 and no powers of two, as far as the problem allows: first sizes one
