@@ -25,8 +25,6 @@ an interpreted kernel takes seconds for all draws."""
 MOST_ELEMENTS = 400_000
 """A case with more elements is not small. If the smallest sizes found have more, no cases are derived."""
 
-FLOP_PER_ELEMENT = WANTED_FLOP // WANTED_ELEMENTS
-
 ROWS = 8
 """Target size of the first dimension of the first input, which is shrunk before all others: most kernels have one
 program for each row, and the interpreter runs the programs one after the other."""
@@ -227,7 +225,8 @@ class Search:
         more = {name: [*(value * factor + 1 for factor in factors), value + 3]
                 for name, value in self.free(sizes) if name in self.rows}  # fmt: skip
         below = {name: [one for one in wanted if one <= self.values[name]] for name, wanted in more.items()}
-        return self.with_untold(self.changed(sizes, below), sizes)
+        few = {name: 2 for name in sizes if name in self.rows}
+        return self.with_untold(self.changed(sizes, below), sizes, {**sizes, **few})
 
     def with_untold(self, *choices: dict[str, int]) -> dict[str, int]:
         """The first of `choices`, with the file's own values of the numbers that no side of an input or parameter
@@ -238,8 +237,10 @@ class Search:
             told = {
                 name: size for name, size in sizes.items() if trace.is_told(self.values[name], size, self.original, now)
             }
+            if told == sizes:
+                break
             found = self.attempt(told)
-            if isinstance(found, trace.Trace) and max(found.elements, found.flop // FLOP_PER_ELEMENT) <= MOST_ELEMENTS:
+            if isinstance(found, trace.Trace) and found.elements <= WANTED_ELEMENTS and found.flop <= WANTED_FLOP:
                 return told
         return choices[0]
 
