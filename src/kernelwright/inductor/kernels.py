@@ -102,7 +102,7 @@ def convert_kernel(
         else:
             renamed[hole] = _parameter(ast.unparse(found[hole]), sizes, taken)
     functions = {one.name: f"{name}{one.name.removeprefix('_triton_helper_fn')}" for one in kernel.functions}
-    language = _Language({**renamed, **functions}, expressions)
+    language = _Language({**renamed, **functions}, expressions, frozenset(sizes))
     texts = [_function(one, functions[one.name], kernel, found.keys(), language) for one in kernel.functions]
     constexpr = ast.parse("tl.constexpr", mode="eval").body
     main.args.args = [
@@ -202,10 +202,22 @@ def _names_in(node: ast.AST) -> set[str]:
 
 
 class _Language(ast.NodeTransformer):
-    """Replaces Inductor's names by names that a candidate may use. helpers: the replaced ones."""
+    """Replaces Inductor's names by names that a candidate may use. sizes: the parameters that are constants of the
+    compiler. helpers: the replaced ones."""
 
-    def __init__(self, renamed: Mapping[str, str], expressions: Mapping[str, ast.expr]) -> None:
-        self.renamed, self.expressions, self.helpers = renamed, expressions, set[str]()
+    def __init__(self, renamed: Mapping[str, str], expressions: Mapping[str, ast.expr], sizes: Set[str]) -> None:
+        self.renamed, self.expressions, self.sizes = renamed, expressions, sizes
+        self.helpers = set[str]()
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="tl"), attr="broadcast_to"), args=[size, shape]) if (
+                _names_in(size) and _names_in(size) <= self.sizes
+            ):  # Triton broadcasts no constant
+                return ast.parse(f"tl.full({ast.unparse(shape)}, {ast.unparse(size)}, tl.int64)", mode="eval").body
+            case _:
+                return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         match node:

@@ -650,6 +650,41 @@ def test_factors_that_a_constructor_computes_from_sizes_follow_them(
     assert Status.PASSED in [case.status for case in found.results]
 
 
+HALVES = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(features * 2, 48))
+
+    def forward(self, x):
+        return torch.cat([x.sin(), x.cos()], -1) @ self.weight
+
+def get_inputs(rows=1024, features=96):
+    return [torch.randn(rows, features)]
+
+def get_init_inputs(features=96):
+    return [features]
+
+CASES = [dict(name="large"), dict(name="small", small=True, rows=3, features=8)]
+"""
+
+
+def test_a_size_that_is_compared_with_every_index_may_be_a_constant(
+    shared_worker: StartedWorker, tmp_path: Path
+) -> None:
+    """As where one part of a concatenation ends that a product reads."""
+    (tmp_path / "halves.py").write_text(HALVES)
+    worker = shared_worker()
+    worker.load(str(tmp_path / "halves.py"))
+    source = candidate_text(worker.generate(), "none")
+    assert "tl.full([BLOCK_M, BLOCK_K], features, tl.int64)" in source
+    found = worker.evaluate(Candidate(source=source), "verify")
+    assert found.status in (Status.PASSED, Status.NOT_VERIFIED), found.reason
+    assert Status.PASSED in [case.status for case in found.results]
+
+
 WINDOWS = """
 import torch
 

@@ -35,7 +35,11 @@ class _Printer(PythonPrinter):
     def _print_ceiling(self, one: Any) -> str:
         return f"-int(-({self._print(one.args[0])}) // 1)"
 
-    _print_FloorToInt, _print_CeilToInt = _print_floor, _print_ceiling  # noqa: N815
+    def _print_FloorToInt(self, one: Any) -> str:  # noqa: N802
+        return self._print_floor(one)
+
+    def _print_CeilToInt(self, one: Any) -> str:  # noqa: N802
+        return self._print_ceiling(one)
 
     def _print_ToFloat(self, one: Any) -> str:  # noqa: N802
         return f"float({self._print(one.args[0])})"
