@@ -685,6 +685,33 @@ def test_a_size_that_is_compared_with_every_index_may_be_a_constant(
     assert Status.PASSED in [case.status for case in found.results]
 
 
+ONE_ROW = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x, y):
+        return (x * y).sum(-1)
+
+def get_inputs(rows=1, features=512):
+    return [torch.randn(rows, features), torch.randn(rows, features)]
+
+def get_init_inputs():
+    return []
+
+CASES = [dict(name="one"), dict(name="many", rows=64), dict(name="small", small=True, rows=1, features=40),
+         dict(name="odd", small=True, held_out=True, rows=5, features=33)]
+"""
+
+
+def test_a_kernel_serves_one_row_and_many_where_both_are_stated(shared_worker: StartedWorker, tmp_path: Path) -> None:
+    (tmp_path / "one_row.py").write_text(ONE_ROW)
+    worker = shared_worker()
+    worker.load(str(tmp_path / "one_row.py"))
+    found = worker.evaluate(Candidate(source=candidate_text(worker.generate(), "none")), "verify")
+    small = {case.case: case.status for case in found.results if case.case in ("small", "odd")}
+    assert small == {"small": Status.PASSED, "odd": Status.PASSED}, found.reason
+
+
 WINDOWS = """
 import torch
 

@@ -13,13 +13,14 @@ import torch
 from kernelwright import codec
 from kernelwright.devices import find_target
 from kernelwright.errors import ProblemError
-from kernelwright.model import Generated
+from kernelwright.model import Case, Generated
 from kernelwright.worker.generate.messages import Generate
 from kernelwright.worker.judge.answer import random_operators, refuse_random
 from kernelwright.worker.plan.library import allow_tf32
 from kernelwright.worker.processes.channel import Channel, Done, Fault
 from kernelwright.worker.reference.derive import load_with_cases
 from kernelwright.worker.reference.instance import accepted, cast, outputs
+from kernelwright.worker.reference.load import LoadedProblem
 
 
 def main(channel: Channel, options: dict[str, Any]) -> None:
@@ -34,7 +35,7 @@ def generate(job: Generate) -> Generated:
     """Captures of the problem, or the reason why there are none. Raises `ProblemError`."""
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = job.cache
     problem, _ = load_with_cases(job.path, "kept", job.cases)
-    base = next(case for case in problem.cases if case.timed)
+    base = captured_case(problem)
     small = next((case for case in problem.cases if case.small), None)
     if small is not None and (random := random_operators(problem.operators(base))):
         drawn = problem.instance(small, seed=0)  # an operator may have a seed and draw nothing
@@ -70,3 +71,13 @@ def generate(job: Generate) -> Generated:
         is_only_case=is_only_case,
         reason="; ".join(f"{name}: {fault}" for name, fault in series.faults.items()),
     )
+
+
+def captured_case(problem: LoadedProblem) -> Case:
+    """The first timed case in which every number that differs between cases is larger than 1, else the first timed one:
+    PyTorch broadcasts sides of length 1, so that they cannot be symbols."""
+    numbers = {case.name: problem.numbers(case) for case in problem.cases}
+    differ = {name for one in numbers.values() for name, value in one.items()
+              if any(other.get(name) != value for other in numbers.values())}  # fmt: skip
+    timed = [case for case in problem.cases if case.timed]
+    return next((case for case in timed if all(numbers[case.name].get(name) != 1 for name in differ)), timed[0])

@@ -8,7 +8,7 @@ config later.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -44,6 +44,18 @@ HALF_BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
 """The first config for half precision: 32 KiB per stage, and a tile that fills wgmma on sm_90."""
 
 
+STAGES = 3
+"""Stages of the first config, where the GPU has shared memory for one more: Triton 3.7 takes that for sm_80 and sm_86
+(`make targets`)."""
+
+
+def stages(blocks: Mapping[str, int], itemsize: int) -> int:
+    """The number of stages that fits the target's shared memory. itemsize: bytes of an element of both factors."""
+    step_bytes = (blocks["BLOCK_M"] + blocks["BLOCK_N"]) * blocks["BLOCK_K"] * itemsize
+    has_bytes: int = torch.cuda.get_device_properties(0).shared_memory_per_block_optin  # type: ignore[attr-defined]
+    return max(1, min(STAGES, has_bytes // step_bytes - 1))
+
+
 @contextmanager
 def in_templates() -> Iterator[None]:
     """Inside, Inductor takes a template wherever it has one."""
@@ -58,8 +70,8 @@ def in_templates() -> Iterator[None]:
     def of_one_config(template: Any, *args: Any, **kwargs: Any) -> Any:
         if "BLOCK_M" in kwargs:
             is_half = kwargs["layout"].dtype in (torch.float16, torch.bfloat16)
-            kwargs |= HALF_BLOCKS if is_half else BLOCKS
-            kwargs |= {"num_warps": 8 if is_half else 4, "num_stages": 3}
+            blocks = HALF_BLOCKS if is_half else BLOCKS
+            kwargs |= {**blocks, "num_warps": 8 if is_half else 4, "num_stages": stages(blocks, 2 if is_half else 4)}
         if "EVEN_K" in kwargs:  # whether the last block is full; it would depend on size and config
             kwargs["EVEN_K"] = False
         return generate(template, *args, **kwargs)
