@@ -685,6 +685,16 @@ def test_a_size_that_is_compared_with_every_index_may_be_a_constant(
     assert Status.PASSED in [case.status for case in found.results]
 
 
+def test_one_number_may_be_added_to_a_product(shared_worker: StartedWorker, folder: Path) -> None:
+    found = generated(shared_worker, folder, "added", "x @ x.t() + self.bias.mean()")
+    source = candidate_text(found, "none")
+    worker = shared_worker()
+    worker.load(str(folder / "added.py"))
+    judged = worker.evaluate(Candidate(source=source), "verify")
+    assert judged.status in (Status.PASSED, Status.NOT_VERIFIED), judged.reason
+    assert Status.PASSED in [case.status for case in judged.results]
+
+
 ONE_ROW = """
 import torch
 

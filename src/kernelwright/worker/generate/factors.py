@@ -49,6 +49,8 @@ def with_copies(lowering: Callable[..., Any], first: int, second: int) -> Callab
                 b = lowerings[aten.constant_pad_nd.default](b, [0, 0, 0, added], 0.0)
                 given[first] = _in_memory(a, [*range(len(a.get_size()) - 1, -1, -1)])
             given[second] = _in_memory(b, [*range(len(b.get_size()) - 1, 1, -1), 0, 1])
+        if first == 1 and not args[0].get_size():  # Inductor reads a stride of what is added
+            given[0] = lowerings[aten.expand.default](args[0], [*args[1].get_size()[:-1], args[2].get_size()[-1]])
         return lowering(*given, **kwargs)
 
     return product
