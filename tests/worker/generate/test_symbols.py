@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +22,8 @@ from torch.utils._sympy.functions import (
 
 from kernelwright.worker.generate.counting import counting_with_symbols
 from kernelwright.worker.generate.expressions import spelled
-from kernelwright.worker.generate.symbols import Symbols
+from kernelwright.worker.generate.symbols import Symbols, numbers_to_try
+from kernelwright.worker.reference.derive import load_with_cases
 from kernelwright.worker.reference.unmade import faked
 
 Both = tuple[sympy.Symbol, sympy.Symbol]
@@ -139,3 +141,36 @@ def test_a_number_that_no_shape_tells_keeps_its_value(symbols: Symbols) -> None:
     symbols.keep_untold(tensors)
     assert symbols.of(width) == 32
     assert symbols.of(height).free_symbols
+
+
+CENTRES = """
+import torch
+
+rows, width, count = 4096, 256, 50
+
+class Model(torch.nn.Module):
+    def __init__(self, width, count):
+        super().__init__()
+        self.layer = torch.nn.Linear(width, width)
+        self.step = torch.linspace(0.0, 1.0, count)[1].item()
+
+    def forward(self, x):
+        return self.layer(x) * self.step
+
+def get_inputs():
+    return [torch.randn(rows, width)]
+
+def get_init_inputs():
+    return [width, count]
+
+CASES = [dict(name="timed"), dict(name="small", small=True, rows=8, width=32)]
+"""
+
+
+def test_numbers_that_no_case_changes_are_the_first_to_stay_numbers(tmp_path: Path) -> None:
+    (tmp_path / "centres.py").write_text(CENTRES)
+    problem, _ = load_with_cases(str(tmp_path / "centres.py"), "stated")
+    attempts = numbers_to_try(problem, problem.cases[0])
+    assert attempts == [
+        {"rows": 4096, "width": 256, "count": 50}, {"rows": 4096, "width": 256}, {"rows": 4096},
+    ]  # fmt: skip

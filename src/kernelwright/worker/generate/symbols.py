@@ -279,8 +279,8 @@ OF_CONSTRUCTOR = "get_init_inputs"
 
 
 def numbers_to_try(problem: LoadedProblem, case: Case) -> list[dict[str, int]]:
-    """The numbers that become symbols, by name, in the order of attempts: all, then those that the Model is not given.
-    Small ones become symbols where they differ between cases."""
+    """The numbers that become symbols, by name, in the order of attempts: all, those that differ between cases, and
+    those that the Model is not given. Small ones become symbols where they differ between cases."""
     values, cases = problem.numbers(case), [problem.numbers(one) for one in problem.cases]
     differ = {name for name in values if len({one.get(name) for one in cases}) > 1}
     every = {name: value for name, value in values.items() if value > LEAST or (name in differ and value > 1)}
@@ -288,7 +288,8 @@ def numbers_to_try(problem: LoadedProblem, case: Case) -> list[dict[str, int]]:
     given = {one.id if isinstance(one, ast.Name) else one.arg for one in ast.walk(function)
              if isinstance(one, ast.Name | ast.arg)} | {OF_CONSTRUCTOR}  # fmt: skip
     without = {name: value for name, value in every.items() if name.partition("[")[0] not in given}
-    return [one for n, one in enumerate((every, without)) if one and one not in (every, without)[:n]]
+    attempts = (every, {name: value for name, value in every.items() if name in differ}, without)
+    return [one for n, one in enumerate(attempts) if one and one not in attempts[:n]]
 
 
 def floats_in(kernels: Iterable[TritonKernel], floats: Mapping[float, sympy.Expr]) -> Iterator[tuple[str, sympy.Expr]]:
