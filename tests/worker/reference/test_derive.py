@@ -185,6 +185,19 @@ def test_numbers_that_no_shape_tells_have_the_files_values_in_one_small_case(tmp
     assert found["derived_small_2"].params["channels"] < 96
 
 
+def test_a_limit_of_random_numbers_may_follow_a_part_of_a_size(tmp_path: Path) -> None:
+    """As the shortest prompt of a batch."""
+    text = model("return x * (torch.arange(x.shape[1]) >= x.shape[1] - more[0][:, None])") + (
+        "batch = 64\nlength = 4096\n"
+        "def get_inputs():\n"
+        "    return [torch.rand(batch, length), torch.randint(length // 4, length + 1, (batch,))]\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    found = derive(loaded(tmp_path, text))
+    assert all(case.params["length"] < 4096 for case in found.cases)
+    assert found.cases
+
+
 def test_a_value_that_only_the_constructor_sees_stays(tmp_path: Path) -> None:
     text = model(
         "return x * self.scale", "self.scale = nn.Parameter(torch.full((features,), float(level)))", ", features, level"

@@ -57,10 +57,13 @@ PARTS = {
 
 LINKED = {"randint": ("low", "high"), "full": ("fill_value",), "random_": ("from", "to")}
 """Arguments that limit or set values. One that equals a size (the number of classes, the length of a table) has to
-follow that size."""
+follow that size; other limits of random numbers may change as a size does (a quarter of the length)."""
 
-SCALED = {"mul": "other", "div": "other"}
-"""Factors. One may change as a size does, or as its inverse (a sum divided by the number of its terms)."""
+OPERAND = "other"
+"""The second operand of arithmetic and comparisons. A number may change as a size does, its root or its inverse."""
+
+SCALED = {"mul": OPERAND, "div": OPERAND}
+"""Factors, such as the number of terms by which a sum is divided."""
 
 RANDOM_FILLS = {"uniform_": {"from", "to"}, "normal_": {"mean", "std"}}
 """Arguments that an initialisation computes from the sizes of a parameter; they may differ."""
@@ -245,7 +248,8 @@ def _call_differences(one: Call, two: Call, base: Trace, other: Trace) -> Iterat
             continue
         if argument in LINKED.get(name, ()) and _is_linked(value, found, base, other):
             continue
-        if argument == SCALED.get(name) and _is_scaled(value, found, base, other):
+        may_scale = argument == OPERAND or (argument in LINKED.get(name, ()) and name != "full")
+        if may_scale and _is_scaled(value, found, base, other):
             continue
         kind = OtherFactor if argument == SCALED.get(name) else str
         yield kind(f"{name} would get {argument} = {_shown(found)} instead of {_shown(value)}")
