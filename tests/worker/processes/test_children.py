@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +17,7 @@ import pytest
 
 from kernelwright.errors import MachineError, WorkerError
 from kernelwright.worker.plan.case_shape import CaseShape
-from kernelwright.worker.processes import children
+from kernelwright.worker.processes import children, forkserver
 from kernelwright.worker.processes.channel import Channel
 from kernelwright.worker.processes.children import Child, ChildDied, ChildTimeout, ForkServer, ServerEnded
 from kernelwright.worker.processes.processes import described
@@ -36,6 +38,25 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
         made.ready()
     yield made
     made.close()
+
+
+@pytest.mark.parametrize(("role", "imported"), [("compiler", False), ("generator", True)])
+def test_what_a_role_needs_late_is_imported_before_its_first_child(
+    monkeypatch: pytest.MonkeyPatch, role: str, imported: bool
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(forkserver.importlib, "import_module", asked.append)
+    monkeypatch.delitem(sys.modules, forkserver.LATE["generator"], raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", "/elsewhere")
+    forkserver.import_late(role)
+    assert (tempfile.tempdir is None) is imported, "a child finds its own"
+    assert asked == [forkserver.LATE["generator"]] * imported
+
+
+def test_a_failed_late_import_is_left_to_the_child(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
+    monkeypatch.setitem(forkserver.LATE, "generator", "kernelwright.absent")
+    forkserver.import_late("generator")
+    assert "No module named 'kernelwright.absent'" in capfd.readouterr().err
 
 
 Run = Callable[..., Child]

@@ -16,6 +16,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import traceback
 from collections.abc import Iterator
@@ -38,6 +39,10 @@ ROLES = {
     "baseline_compiler": "kernelwright.worker.ahead.compiler",
 }
 """The module whose `main(channel, options)` a child runs, by role."""
+
+LATE = {"generator": "kernelwright.worker.generate.series"}
+"""Modules that a role needs beside its own and that take seconds to import (Inductor: 2 s of CPU time). They are
+imported before the first child of that role is forked, so that all later ones have them."""
 
 MOST_DESCRIPTORS = 2
 """Maximum number of file descriptors with a command: the child's channel, and shared memory."""
@@ -72,6 +77,7 @@ def main(argv: list[str]) -> int:
             return 0
         command = msgspec.json.decode(data)
         if command["verb"] == "spawn":
+            import_late(command["role"])
             pid = spawn(command, descriptors, control)
             children.add(pid)
             reply(control, {"pid": pid})
@@ -80,6 +86,17 @@ def main(argv: list[str]) -> int:
                 if pid in children:
                     ended[pid] = status
             reply(control, {"exit": ended.pop(command["pid"], None)})
+
+
+def import_late(role: str) -> None:
+    """Import what the children of `role` need late. Where that fails, the child itself fails with the same error."""
+    if role in LATE and LATE[role] not in sys.modules:
+        try:
+            importlib.import_module(LATE[role])
+        except Exception:  # noqa: BLE001 - whatever an import of torch raises
+            traceback.print_exc()
+        tempfile.tempdir = None  # Inductor asks for it; a child has its own folder
+        gc.freeze()
 
 
 def adopt_orphans() -> None:
