@@ -18,11 +18,12 @@ class Model(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.linear = torch.nn.Linear(8, 4)
-        self.zanzibar_field = torch.ones(4)
+        self.field = torch.ones(4)
+        self.zanzibar_fields = [torch.ones(4)]
 
     def forward(self, x, zanzibar_mode):
         assert zanzibar_mode == "zanzibar text"
-        return torch.softmax(self.linear(x) * zanzibar + self.zanzibar_field, dim=-1), x[::2]
+        return torch.softmax(self.linear(x) * zanzibar + self.field * self.zanzibar_fields[0], dim=-1), x[::2]
 
 
 def get_inputs():
@@ -43,7 +44,7 @@ def test_operators_have_the_names_of_arguments_and_parameters_and_numbers_as_the
     assert "(linear_weight)" in text
     assert "mul.Tensor(" in text
     assert ", 3.0) -> (6, 4) float32" in text
-    assert "a constant (4,) float32" in text
+    assert "mul.Tensor(field, a constant (4,) float32)" in text
     assert "_softmax(" in text
     assert lines[-1].startswith("return %")
     assert lines[-1].count("%") == 2

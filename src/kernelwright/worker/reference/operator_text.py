@@ -3,8 +3,8 @@
     %1 = mm(x, linear_weight) -> (64, 32) float32
     return %1
 
-Inputs have the names of forward's arguments. Parameters and buffers have the names of a kernel's arguments:
-`linear.weight` becomes `linear_weight`. Other tensors of the module are shown as constants, numbers by their value.
+Inputs have the names of forward's arguments. Parameters, buffers and tensors in attributes have the names of a kernel's
+arguments: `linear.weight` becomes `linear_weight`. Other tensors are shown as constants, numbers by their value.
 """
 
 from __future__ import annotations
