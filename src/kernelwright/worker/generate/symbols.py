@@ -95,11 +95,13 @@ class Symbols:
 
     def keep_untold(self, tensors: Mapping[str, Tensor]) -> None:
         """Keep the values of the symbols that no shape tells, divisors first: a known divisor may tell a dividend."""
-        while untold := [
-            one for one in self.values if one not in Told(self, tensors).known and self.of_symbol(one) == one
-        ]:
+        while untold := self._untold(tensors):
             divisors = [one for one in untold if any(one == divisor for _, divisor, _ in self.quotients.values())]
             self.keep(divisors or untold)
+
+    def _untold(self, tensors: Mapping[str, Tensor]) -> list[sympy.Symbol]:
+        known = Told(self, tensors).known
+        return [one for one in self.values if one not in known and self.of_symbol(one) == one]
 
     def divides(self, divisor: sympy.Expr, dividend: sympy.Expr) -> bool:
         """Whether PyTorch has required that nothing is left over."""
