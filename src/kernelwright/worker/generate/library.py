@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 from torch._ops import OpOverload
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from kernelwright.worker.reference.instance import Watching
 
 MODULES: Mapping[ModuleType, str] = {
     torch: "", torch.nn.functional: "", torch.linalg: "linalg_", torch.special: "special_", torch.fft: "fft_",
@@ -20,12 +21,13 @@ def spelled_as(operator: OpOverload, args: Sequence[Any], named: Mapping[str, An
     """The name of a function that calls this operator, and no other that computes, when it is given the operator's
     arguments; "" where there is none. args, named: with meta tensors."""
     for name, function in _functions(operator.overloadpacket.__name__):
-        with torch.no_grad(), _Watched() as seen:
+        called: list[Any] = []
+        with torch.no_grad(), Watching(lambda func, *_: called.append(func)):  # noqa: B023
             try:
                 function(*args, **named)
             except (TypeError, ValueError, RuntimeError, NotImplementedError):
                 continue
-        if seen.called == [operator]:
+        if [one for one in called if not one.is_view] == [operator]:
             return name
     return ""
 
@@ -35,16 +37,3 @@ def _functions(operator: str) -> Iterator[tuple[str, Any]]:
         name = operator.lstrip("_").removeprefix(prefix)
         if callable(function := getattr(module, name, None)):
             yield f"{module.__name__}.{name}", function
-
-
-class _Watched(TorchDispatchMode):
-    """Notes the operators that are called, beside views."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.called: list[Any] = []
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if not func.is_view:
-            self.called.append(func)
-        return func(*args, **(kwargs or {}))
