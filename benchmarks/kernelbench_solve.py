@@ -2,8 +2,9 @@
 
     python benchmarks/kernelbench_solve.py KernelBench/KernelBench --out solved.jsonl.gz --workers 4 --minutes 90
 
-FOLDER is the one that holds level1, level2, … of https://github.com/ScalingIntelligence/KernelBench. All files of level
-1 and 40 of level 2, drawn by a hash of their names, go through `kernelwright optimize`, as a user would type it. It
+FOLDER is the one that holds level1, level2, … of https://github.com/ScalingIntelligence/KernelBench. Files that are
+drawn by a hash of their names (`--draw`) go through `kernelwright optimize`, as a user would type it, with `--dtype`
+cast to that dtype. It
 measures the best beside PyTorch on a GPU; elsewhere `kernelwright bench` gives estimates. Kernels with library steps
 (mode any) and those for the captured sizes only have rows of their own in the means. `--workers` problems are under way
 at once: the lease lets one of them use the GPU, while the others load, generate and compile. With `--gpus N` they
@@ -86,7 +87,7 @@ class UnfinishedError(Exception):
 
 def main() -> None:
     options = arguments().parse_args()
-    files = chosen(options.folder, options.of_level2, options.only)
+    files = chosen(options.folder, options.draw, options.only)
     known = {row["file"] for row in read(options.out)}
     end_s = time.monotonic() + 60 * options.minutes
     lock, cache = threading.Lock(), Path(tempfile.mkdtemp(prefix="solve-cache-"))
@@ -103,7 +104,7 @@ def main() -> None:
 
     def attempt(file: Path, variables: Mapping[str, str]) -> Row:
         command = partial(run, end_s=end_s, variables=variables)
-        return solve(file, command, options.gpu_seconds, options.trials, options.max_autotune)
+        return solve(file, command, options.gpu_seconds, options.trials, options.max_autotune, options.dtype)
 
     def add(file: Path) -> None:
         if time.monotonic() > end_s - LAST_FILE_S:
@@ -183,7 +184,13 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", type=Path, default=Path("solved.jsonl.gz"))
     parser.add_argument("--table", type=Path, help="write the tables to this file, too")
-    parser.add_argument("--of-level2", type=int, default=40, help="files of level 2, drawn by a hash of their names")
+    parser.add_argument(
+        "--draw",
+        default="1=100,2=40",
+        metavar="LEVEL=FILES,…",
+        help="how many files of each level, drawn by a hash of their names (default: %(default)s)",
+    )
+    parser.add_argument("--dtype", help="cast modules and inputs to this dtype")
     parser.add_argument("--only", default="", help="a regular expression that LEVEL/FILE has to match")
     parser.add_argument("--workers", type=int, default=1, help="problems under way at once")
     parser.add_argument("--gpus", type=int, help="spread the problems over this many GPUs (default: one)")
@@ -195,12 +202,13 @@ def arguments() -> argparse.ArgumentParser:
     return parser
 
 
-def chosen(folder: Path, of_level2: int, only: str = "") -> list[Path]:
-    """All files of level 1 and of_level2 of level 2, in the order of a hash of their names: each part is a sample of
-    the whole, and what is not reached was not chosen by its result."""
-    first, second = (sorted((folder / level).glob("*.py"), key=by_hash) for level in ("level1", "level2"))
-    files = sorted([*first, *second[:of_level2]], key=by_hash)
-    return [file for file in files if re.search(only, name_of(file))]
+def chosen(folder: Path, draw: str, only: str = "") -> list[Path]:
+    """The drawn files, in the order of a hash of their names: each part is a sample of the whole, and what is not
+    reached was not chosen by its result. draw: how many of each level, as in `1=100,2=40`."""
+    files = list[Path]()
+    for level, count in (part.split("=") for part in draw.split(",")):
+        files += sorted((folder / f"level{level}").glob("*.py"), key=by_hash)[: int(count)]
+    return [file for file in sorted(files, key=by_hash) if re.search(only, name_of(file))]
 
 
 def by_hash(file: Path) -> str:
@@ -235,20 +243,21 @@ def run(
     return process.returncode, out, err
 
 
-def solve(file: Path, run: Run, gpu_seconds: float, trials: int, max_autotune: bool) -> Row:
+def solve(file: Path, run: Run, gpu_seconds: float, trials: int, max_autotune: bool, dtype: str | None = None) -> Row:
     """The row of a file. outcome: solved, left (the library call is the computation) or failed."""
     begun = time.monotonic()
     row: Row = {"file": name_of(file), "outcome": "failed", "reason": "", "mode": "", "gpu_s": 0.0}
     folder = Path(tempfile.mkdtemp(prefix="solve-"))
+    cast = ["--dtype", dtype] if dtype else []
     limits = ["--trials", str(trials), "--gpu-seconds", f"{max(1.0, gpu_seconds - BENCH_GPU_SECONDS):g}",
-              *(["--max-autotune"] if max_autotune else [])]  # fmt: skip
+              *(["--max-autotune"] if max_autotune else []), *cast]  # fmt: skip
     try:
         place = folder / "run"
         status, out, err = run(["optimize", str(file), *limits, "--out", str(place), "--json"])
         row |= found(status, out, err)
         if row["outcome"] == "solved":
             best, document = place / "best_kernel.py", json.loads(out)
-            library = ["--library", document["library"]]
+            library = ["--library", document["library"], *cast]
             source = best.read_text()
             row["sha256"] = hashlib.sha256(source.encode()).hexdigest()
             steps = "# library: no library step" not in source
@@ -348,11 +357,43 @@ def summary(rows: Sequence[Row], files: int) -> str:
         [of_mode(mode, [row for row in rows if row["mode"] == mode and row["outcome"] == "solved"]) for mode in MODES],
     ))  # fmt: skip
     parts.append(table(
+        ["ratio to", "files", "faster", "tie", "slower", "left, as 1.0", "geometric mean", "arithmetic mean",
+         "geometric, arithmetic mean without the best three"],
+        [overall(rows, over, title) for over, title in (("compile", "torch.compile"), (None, "the best of PyTorch"))],
+    ))  # fmt: skip
+    parts.append(table(
         ["file", "outcome", "mode", "kernel (µs)", *(f"{one} (µs)" for one in ROWS), "ratio to the best of PyTorch",
          "share of the bound", "GPU s", "s", "in mode any, for reference", "why"],
         [line_of(row) for row in sorted(rows, key=lambda row: row["file"])],
     ))  # fmt: skip
     return "\n\n".join(parts)
+
+
+TIE = 0.02
+"""A ratio to torch.compile within this of 1.0 is a tie; to the best of PyTorch the verdict says it."""
+
+
+def overall(rows: Sequence[Row], over: str | None, title: str) -> list[str]:
+    """Means over all files that were solved and measured or left, with left as 1.0. over: the row of PyTorch that the
+    kernel is compared with; None is the best of them."""
+    measured = [row for row in rows if row.get("ratio") is not None]
+    if over is None:
+        pairs = [(row["ratio"], row["verdict"]) for row in measured]
+    else:
+        pairs = [against(row["times_us"], over) for row in measured if row["times_us"].get(over, [None])[0] is not None]
+    left = sum(row["outcome"] == "left" for row in rows)
+    ratios = sorted([ratio for ratio, _ in pairs] + [1.0] * left)
+    if not pairs:
+        return [title, *["-"] * 8]
+    verdicts = Counter(verdict for _, verdict in pairs)
+    means = [f"{geometric_mean(some):.2f}, {sum(some) / len(some):.2f}" for some in (ratios, ratios[:-3]) if some]
+    return [title, str(len(ratios)), *(str(verdicts[one]) for one in ("faster", "tie", "slower")), str(left),
+            *means[0].split(", "), means[-1] if len(ratios) > 3 else "-"]  # fmt: skip
+
+
+def against(times_us: Mapping[str, Sequence[Any]], over: str) -> tuple[float, str]:
+    ratio = times_us[over][0] / times_us["best"][0]
+    return ratio, "tie" if abs(ratio - 1.0) <= TIE else "faster" if ratio > 1.0 else "slower"
 
 
 def of_mode(mode: str, rows: Sequence[Row]) -> list[str]:

@@ -236,9 +236,28 @@ def test_a_part_that_was_broken_off_costs_no_other_row(solving: ModuleType, tmp_
 
 
 def test_files_of_level_2_and_their_order_are_drawn_by_their_names(solving: ModuleType, folder: Path) -> None:
-    names = [solving.name_of(file) for file in solving.chosen(folder, 2)]
+    names = [solving.name_of(file) for file in solving.chosen(folder, "1=6,2=2")]
     assert len([name for name in names if name.startswith("level2/")]) == 2
     assert len(names) == 8
-    assert set(solving.chosen(folder, 2)) < set(solving.chosen(folder, 4))
-    assert [one for one in solving.chosen(folder, 4) if one in solving.chosen(folder, 2)] == solving.chosen(folder, 2)
-    assert [solving.name_of(one) for one in solving.chosen(folder, 2, "level1/3")] == ["level1/3_problem.py"]
+    fewer, more = (solving.chosen(folder, f"1=6,2={count}") for count in (2, 4))
+    assert set(fewer) < set(more)
+    assert [one for one in more if one in fewer] == fewer
+    assert [solving.name_of(one) for one in solving.chosen(folder, "1=6,2=2", "level1/3")] == ["level1/3_problem.py"]
+
+
+def test_means_over_all_files_take_what_is_left_as_one(solving: ModuleType) -> None:
+    def solved(kernel: float, compiled: float | None, ratio: float, verdict: str) -> dict[str, Any]:
+        times = {"best": [kernel, None], "compile": [compiled, None]}
+        return {"outcome": "solved", "ratio": ratio, "verdict": verdict, "times_us": times}
+
+    rows = [solved(10.0, 40.0, 2.0, "faster"), solved(10.0, 10.1, 1.0, "tie"), solved(10.0, None, 0.5, "slower"),
+            {"outcome": "left"}, {"outcome": "failed"}]  # fmt: skip
+    assert solving.overall(rows, None, "best")[1:6] == ["4", "1", "1", "1", "1"]
+    assert solving.overall(rows, None, "best")[6:8] == ["1.00", "1.12"]
+    assert solving.overall(rows, "compile", "compile")[1:8] == ["3", "1", "1", "0", "1", "1.59", "2.00"]
+
+
+def test_a_dtype_is_given_to_the_search_and_the_measurement(solving: ModuleType) -> None:
+    commands = Commands()
+    solving.solve(Path("level1/0_x.py"), commands, 25.0, 9, False, "bfloat16")
+    assert [words[words.index("--dtype") + 1] for words in commands.asked] == ["bfloat16", "bfloat16"]
