@@ -547,6 +547,13 @@ def test_a_convolution_with_its_bias_is_one_library_call(
         assert "torch.convolution(" in candidate_text(found, "any")
 
 
+def test_assertions_of_values_have_no_kernels(shared_worker: StartedWorker, folder: Path) -> None:
+    """`one_hot` asserts that its indices are below the number of classes."""
+    asserting = "nn.functional.one_hot((x > self.bias).long(), 2).float() * x.unsqueeze(-1)"
+    found = generated(shared_worker, folder, "asserting", asserting)
+    assert [len(one.kernels) for one in found.captures] == [1, 1]
+
+
 def test_a_number_made_a_tensor_needs_no_device(shared_worker: StartedWorker, folder: Path) -> None:
     found = generated(shared_worker, folder, "number", "torch.minimum(x, torch.tensor(0.5, device=x.device))")
     assert "minimum" in candidate_text(found, "none")

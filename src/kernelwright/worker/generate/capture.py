@@ -19,6 +19,7 @@ from torch._inductor.codegen.common import BackendFeature
 from torch._inductor.codegen.triton import TritonKernel, TritonScheduling
 from torch._inductor.fx_passes import misc_patterns
 from torch._inductor.runtime.hints import ReductionHint
+from torch._ops import OpOverload
 from torch.fx import GraphModule
 from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -151,6 +152,9 @@ def _capture(instance: Instance, symbols: Symbols) -> Capture:
 def _traced(part: Part, counts: Sequence[Any]) -> GraphModule:
     call = lambda *values: tuple(part.call(*values[len(counts) :]))  # noqa: E731
     graph = make_fx(call, {**ACTIVATIONS, **POOLS, **DEPTHWISE})(*counts, *part.tensors.values())
+    for node in list(graph.graph.nodes):
+        if isinstance(node.target, OpOverload) and not node.target._schema.returns and not node.target._schema.is_mutable:
+            graph.graph.erase_node(node)  # an assertion; its kernels would store nothing
     graph.graph.eliminate_dead_code()
     return graph
 
