@@ -88,8 +88,31 @@ def test_methods_that_need_a_device_guard_are_operators(wanted: list[Tensor]) ->
     assert not {"aten::index", "aten::lift_fresh"} & set(called)
 
 
-def test_a_number_as_a_tensor_keeps_its_dtype() -> None:
+NUMBERS: list[Any] = [0.5, 3, True, [1, 2.5], [[True, 0], [2, False]], [True, False], (1.0, 2.0, 3.0), [7]]
+
+
+@pytest.mark.parametrize("data", NUMBERS, ids=str)
+def test_numbers_as_a_tensor_keep_shape_and_dtype(data: Any) -> None:
     with WithoutDevice():
-        found = [torch.tensor(0.5), torch.tensor(3), torch.tensor(True), torch.tensor(1, dtype=torch.float16)]
-    assert [one.dtype for one in found] == [torch.float32, torch.int64, torch.bool, torch.float16]
-    assert [one.item() for one in found] == [0.5, 3, True, 1.0]
+        found = [torch.tensor(data), torch.as_tensor(data, dtype=torch.float16), X.new_tensor(data)]
+    wanted = [torch.tensor(data), torch.as_tensor(data, dtype=torch.float16), X.new_tensor(data)]
+    assert [one.dtype for one in found] == [one.dtype for one in wanted]
+    assert all(map(torch.equal, found, wanted))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_of_one_length_are_sums_of_rows(mode: str) -> None:
+    table, rows = torch.randn(9, 4), torch.randint(9, (5, 3))
+    weights = torch.randn(5, 3) if mode == "sum" else None
+    given = {"mode": mode, "per_sample_weights": weights}
+    with WithoutDevice():
+        found = torch.nn.functional.embedding_bag(rows, table, **given)
+    torch.testing.assert_close(found, torch.nn.functional.embedding_bag(rows, table, **given))
+
+
+def test_classes_are_counted_from_values_where_no_number_is_given() -> None:
+    rows = torch.tensor([[2, 0], [1, 4]])
+    with WithoutDevice():
+        found = [torch.nn.functional.one_hot(rows, 7), torch.nn.functional.one_hot(rows)]
+    assert [one.shape[-1] for one in found] == [7, 5]
+    assert torch.equal(found[0][..., :5], found[1])

@@ -1,30 +1,35 @@
-"""Replacements for functions of torch that need a device even on fake tensors."""
+"""Replacements for functions of torch that need a device even on fake tensors, or whose arguments cannot be symbols."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from torch import SymInt, Tensor
+from torch import SymFloat, SymInt, Tensor
 from torch.overrides import TorchFunctionMode
 
 aten = torch.ops.aten
 
 
+MOST_NUMBERS = 64
+"""The longest list of numbers that becomes a tensor in a kernel, which selects one of them for each element."""
+
+
 class WithoutDevice(TorchFunctionMode):
-    """Computes `torch.tensor(0.5)` as a fill, because tracing would compute it on the device."""
+    """Computes `torch.tensor([0.5, 1.0])` by fills, because tracing would compute it on the device, and functions that
+    need the device, or whose arguments cannot be symbols, by others (`COMPOSED`)."""
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
         if func is Tensor.new_tensor:
             given = {"dtype": args[0].dtype, "device": args[0].device, **given}
             func, args = torch.tensor, args[1:]
-        if func in (torch.tensor, torch.as_tensor) and args and (one := _one_number(args[0])) is not None:
-            kinds = {bool: torch.bool, int: torch.int64, float: torch.get_default_dtype()}
-            shape, number = one
-            dtype = given.get("dtype") or kinds[type(number)]
-            return torch.full(shape, number, dtype=dtype, device=given.get("device"))
-        return func(*args, **given)
+        if func in (torch.tensor, torch.as_tensor) and args and 0 < len(kinds := _kinds(args[0])) <= MOST_NUMBERS:
+            dtypes = (torch.bool, torch.int64, torch.get_default_dtype())
+            return _filled(args[0], given.get("dtype") or dtypes[max(kinds)], given.get("device"))
+        made = COMPOSED[func](*args, **given) if func in COMPOSED else None
+        return func(*args, **given) if made is None else made
 
 
 def install(device: str = "cuda") -> None:
@@ -121,10 +126,43 @@ def _sides(item: Any) -> int:
     return item.dim() if isinstance(item, Tensor) and item.dtype in (torch.bool, torch.uint8) else 1
 
 
-def _one_number(data: Any) -> tuple[tuple[int, ...], bool | int | float] | None:
-    """The shape and the number of a number, or of a list of one number; None for other data."""
-    if isinstance(data, bool | int | float):
-        return (), data
-    if isinstance(data, list | tuple) and len(data) == 1 and (inner := _one_number(data[0])) is not None:
-        return (1, *inner[0]), inner[1]
-    return None
+def _kinds(data: Any) -> list[int]:
+    """The place in `KINDS` of each number in nested lists; empty where they hold anything else."""
+    if isinstance(data, list | tuple):
+        found = [_kinds(one) for one in data]
+        return [kind for one in found for kind in one] if all(found) else []
+    return [place for place, kinds in enumerate(KINDS) if type(data) in kinds]
+
+
+KINDS = ((bool,), (int, SymInt), (float, SymFloat))
+
+
+def _filled(data: Any, dtype: torch.dtype, device: Any) -> Tensor:
+    if isinstance(data, list | tuple):
+        return torch.stack([_filled(one, dtype, device) for one in data])
+    return torch.full((), data, dtype=dtype, device=device)
+
+
+def _bag(
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
+    norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+    per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
+) -> Tensor | None:  # fmt: skip
+    """`embedding_bag` of bags of one length; None for others."""
+    if input.dim() != 2 or max_norm is not None or padding_idx is not None:
+        return None
+    rows = torch.nn.functional.embedding(input, weight)
+    rows = rows if per_sample_weights is None else rows * per_sample_weights.unsqueeze(-1)
+    return rows.amax(1) if mode == "max" else rows.mean(1) if mode == "mean" else rows.sum(1)
+
+
+def _one_hot(input: Tensor, num_classes: Any = -1) -> Tensor | None:
+    """`one_hot` whose number of classes may be a symbol; None where it follows from the values."""
+    if isinstance(num_classes, int) and num_classes < 0:
+        return None
+    return (input.unsqueeze(-1) == torch.arange(num_classes, device=input.device)).long()
+
+
+COMPOSED: Mapping[Any, Callable[..., Tensor | None]] = {
+    torch.nn.functional.embedding_bag: _bag, torch.nn.functional.one_hot: _one_hot,
+}  # fmt: skip
