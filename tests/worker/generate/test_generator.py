@@ -729,6 +729,40 @@ def test_a_kernel_serves_one_row_and_many_where_both_are_stated(shared_worker: S
     assert small == {"small": Status.PASSED, "odd": Status.PASSED}, found.reason
 
 
+CHUNKS = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self, chunk):
+        super().__init__()
+        self.chunk = chunk
+        self.register_buffer("decay", 0.9 ** torch.arange(chunk))
+
+    def forward(self, x):
+        state, parts = x.new_zeros(x.shape[0], 1), []
+        for start in range(0, x.shape[1], self.chunk):
+            part = x[:, start : start + self.chunk]
+            parts.append(part + state)
+            state = state + (part * self.decay).sum(1, keepdim=True)
+        return torch.cat(parts, 1)
+
+def get_inputs(rows=1024, length=192):
+    return [torch.randn(rows, length)]
+
+def get_init_inputs(chunk=64):
+    return [chunk]
+
+CASES = [dict(name="large"), dict(name="small", small=True, rows=3, length=24, chunk=8),
+         dict(name="odd", small=True, held_out=True, rows=5, length=33, chunk=11)]
+"""
+
+
+def test_a_loop_over_chunks_keeps_their_number_only(shared_worker: StartedWorker, tmp_path: Path) -> None:
+    source, small = passed_small(shared_worker, tmp_path / "chunks.py", CHUNKS)
+    assert small == {"small": Status.PASSED, "odd": Status.PASSED}
+    assert "captured sizes only" not in source
+
+
 WINDOWS = """
 import torch
 

@@ -27,6 +27,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from kernelwright.model import Capture, Case
 from kernelwright.source.parameter_names import as_argument
 from kernelwright.worker.generate.activations import ACTIVATIONS
+from kernelwright.worker.generate.counting import counting_steps
 from kernelwright.worker.generate.depthwise import DEPTHWISE
 from kernelwright.worker.generate.joint import Part, divided
 from kernelwright.worker.generate.lower import lower, recorded, stop_at_lines, with_symbols
@@ -101,7 +102,7 @@ def capture(problem: LoadedProblem, case: Case, symbols: Symbols | None = None) 
         with faked(symbols.env if symbols.values else None) as mode:  # whose real values a constructor may read
             params = {**case.params, **symbols.numbers}
             instance = problem.instance(msgspec.structs.replace(case, params=params), seed=0)
-        with mode, casting(), torch.no_grad():
+        with mode, casting(), torch.no_grad(), counting_steps(instance.module):
             return _capture(instance, symbols)
 
 
@@ -115,7 +116,6 @@ def _capture(instance: Instance, symbols: Symbols) -> Capture:
     given = {name: value for name, value in {**inputs, **held}.items() if isinstance(value, Tensor)}
     tensors = {name: _on_device(tensor, device) for name, tensor in given.items()}
     symbols.keep_untold(tensors)
-    symbols.settle(instance.module)
 
     def forward(*values: Any) -> list[Tensor]:
         passed = dict(zip(tensors, values, strict=True))
@@ -129,8 +129,10 @@ def _capture(instance: Instance, symbols: Symbols) -> Capture:
 
     with enable_python_dispatcher():
         if symbols.values:
+            symbols.settle(instance.module)
             forward(*tensors.values())  # finds the sizes that are symbols of their own, before they become arguments
             counts = symbols.symints
+            symbols.settle(instance.module)  # forward may have taken some as numbers
         part, after = Part(forward, tensors), None
         if instance.joint:
             outputs = instance.input_names[-instance.joint :]
@@ -153,7 +155,11 @@ def _traced(part: Part, counts: Sequence[Any]) -> GraphModule:
     call = lambda *values: tuple(part.call(*values[len(counts) :]))  # noqa: E731
     graph = make_fx(call, {**ACTIVATIONS, **POOLS, **DEPTHWISE})(*counts, *part.tensors.values())
     for node in list(graph.graph.nodes):
-        if isinstance(node.target, OpOverload) and not node.target._schema.returns and not node.target._schema.is_mutable:
+        if (
+            isinstance(node.target, OpOverload)
+            and not node.target._schema.returns
+            and not node.target._schema.is_mutable
+        ):
             graph.graph.erase_node(node)  # an assertion; its kernels would store nothing
     graph.graph.eliminate_dead_code()
     return graph

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -27,6 +27,28 @@ def _window(kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: An
         one[0] if isinstance(one, list | tuple) and one else one for one in (kernel_size, stride, padding, dilation)
     ]
     return given[0], given[1] or given[0], *given[2:], ceil_mode
+
+
+@contextmanager
+def counting_steps(module: torch.nn.Module) -> Iterator[None]:
+    """Inside, `range` in the file of a module makes a condition of the number of its steps, such as the chunks of a
+    sequence, where its limits are symbols: Python's own makes numbers of these."""
+
+    def steps(*limits: Any) -> Sequence[Any]:
+        if not any(isinstance(one, SymInt) for one in limits):
+            return range(*limits)
+        start, stop, step = limits if len(limits) == 3 else (*limits, 1) if len(limits) == 2 else (0, *limits, 1)
+        return [start + place * step for place in range(-int((start - stop) // step))]
+
+    names = type(module).forward.__globals__
+    if "range" in names:
+        yield
+        return
+    names["range"] = steps
+    try:
+        yield
+    finally:
+        del names["range"]
 
 
 @contextmanager
