@@ -415,6 +415,22 @@ def test_a_size_shrinks_with_a_factor_that_follows_from_it(tmp_path: Path, name:
     assert all(int(case.params["width"]) < 4096 for case in found.cases)
 
 
+def test_a_length_shrinks_with_its_chunks(tmp_path: Path) -> None:
+    """Their number stays, and the constructor counts up to the last index of a chunk."""
+    text = model(
+        "return torch.cat([part * self.decay for part in x.split(self.chunk, 1)], 1)",
+        "self.chunk = chunk\n        self.register_buffer('decay', 0.9 ** (chunk - 1 - torch.arange(chunk)))",
+        ", chunk",
+    ) + (
+        "rows, length, chunk = 512, 4096, 256\n"
+        "def get_inputs():\n    return [torch.randn(rows, length)]\ndef get_init_inputs():\n    return [chunk]\n"
+    )
+    found = derive(loaded(tmp_path, text))
+    assert found.cases
+    sizes = [case.params for case in found.cases]
+    assert all(one["length"] == 16 * one["chunk"] < 4096 for one in sizes)  # type: ignore[operator]
+
+
 def test_a_factor_that_equals_a_size_stays(tmp_path: Path) -> None:
     """Rows and columns shrink only together, and the factor has the same value."""
     text = model("return x @ x * FACTOR") + "rows, columns, FACTOR = 1024, 1024, 1024\n"

@@ -22,7 +22,7 @@ WANTED_ELEMENTS, WANTED_FLOP = 20_000, 10**7
 """Target size of a derived case: elements of its inputs, parameters and outputs, and FLOP of its products. At this size
 an interpreted kernel takes seconds for all draws."""
 
-MOST_ELEMENTS = 400_000
+MOST_ELEMENTS = 1_000_000
 """A case with more elements is not small. If the smallest sizes found have more, no cases are derived."""
 
 ROWS = 8
@@ -135,12 +135,14 @@ class Search:
     """The search for other sizes of one problem file.
 
     sizes: case parameters that override those of the base case. refused: the reason for each number that cannot change.
+    unrelated: pairs of numbers that cannot change in the same ratio.
     """
 
     def __init__(self, problem: LoadedProblem, base: Case) -> None:
         self.problem, self.base = problem, base
         self.calls = 0
         self.refused: dict[str, str] = {}
+        self.unrelated: set[frozenset[str]] = set()
         self.original = self.problem.traced(base)
         self.values = self._values({})
         specs = self.original.given.values()
@@ -161,34 +163,37 @@ class Search:
     def step(
         self, sizes: dict[str, int], before: trace.Trace, name: str, value: int
     ) -> tuple[dict[str, int], trace.Trace] | str:
-        """Change one number or, if that is not possible, all numbers equal to it, in the file too. Returns the new
-        sizes and their trace, or the reasons why neither is possible."""
+        """Change one number or, if that is not possible, all numbers equal to it, in the file too, or one that is a
+        multiple or a part of it in the same ratio, such as a length and its chunks. Returns the new sizes and their
+        trace, or the reasons why none is possible."""
         values = self._values(sizes)
         equal = [other for other, size in values.items()
                  if (size, self.values.get(other)) == (values[name], self.values.get(name))]  # fmt: skip
+        together = [dict.fromkeys(equal, value)] if len(equal) > 1 else []
         whys: list[str] = []
-        for changed in [[name], equal] if len(equal) > 1 else [[name]]:
-            made = {**sizes, **dict.fromkeys(changed, value)}
+        in_ratio = [one for one in _in_ratio(values, equal, name, value) if frozenset(one) not in self.unrelated]
+        for changed in [{name: value}, *together, *in_ratio]:
+            made = {**sizes, **changed}
             found = self.attempt(made)
             if isinstance(found, trace.Trace):
                 first, last = (before, found) if value < values[name] else (found, before)
-                found = trace.growth(first, last) or self._factor(sizes, before, found, changed, value) or found
+                found = trace.growth(first, last) or self._factor(sizes, before, found, changed) or found
             if isinstance(found, trace.Trace):
                 if found.given == before.given:
                     return "no size of an input, parameter or output depends on it"
                 return made, found
-            if found not in whys:
+            if changed in in_ratio:
+                self.unrelated.add(frozenset(changed))
+            elif found not in whys:
                 whys.append(found)
         return f"; together with {', '.join(one for one in equal if one != name)}: ".join(whys)
 
-    def _factor(
-        self, sizes: dict[str, int], before: trace.Trace, found: trace.Trace, changed: list[str], value: int
-    ) -> str:
+    def _factor(self, sizes: dict[str, int], before: trace.Trace, found: trace.Trace, changed: dict[str, int]) -> str:
         """Why one of several changed numbers is no size but a factor that equals one, which has to stay; "" if none
         is. A factor changes where no size does."""
         if len(changed) == 1 or trace.factors(before) == trace.factors(found):
             return ""
-        alone = (self.attempt({**sizes, name: value}) for name in changed)
+        alone = (self.attempt({**sizes, name: value}) for name, value in changed.items())
         return next((why for why in alone if isinstance(why, trace.OtherFactor)), "")
 
     def shrunk(self) -> dict[str, int]:
@@ -304,6 +309,15 @@ class Search:
         """Every number with its value at `sizes`. Numbers that the file computes from others follow them."""
         params: dict[str, Scalar] = {**self.base.params, **sizes}
         return self.problem.numbers(msgspec.structs.replace(self.base, params=params))
+
+
+def _in_ratio(values: Mapping[str, int], equal: Sequence[str], name: str, value: int) -> Iterator[dict[str, int]]:
+    """A number with each one that is a multiple or a part of it, both changed in the same ratio."""
+    own = values[name]
+    for other, size in values.items():
+        is_related = other not in equal and size > 1 and (size % own == 0 or own % size == 0)
+        if is_related and size * value % own == 0 and size * value > own:
+            yield {name: value, other: size * value // own}
 
 
 def _smaller(value: int) -> list[int]:

@@ -375,11 +375,14 @@ def _is_linked(value: Any, found: Any, base: Trace, other: Trace) -> bool:
 
 def _is_scaled(value: Any, found: Any, base: Trace, other: Trace) -> bool:
     """Whether a number changed in the ratio of a size, or of a product of adjacent ones, of its root, or the inverse of
-    these: as the factor of a mean, or the scale of an attention. The sizes are those of an input or parameter."""
+    these: as the factor of a mean, or the scale of an attention; or is one more or less than a size, as the last index.
+    The sizes are those of an input or parameter."""
     if not {type(value), type(found)} <= {int, float}:
         return False
     for name in _read(base):
         one, two = base.given[name].shape, other.given[name].shape
+        if any(a != b and a - value == b - found in (-1, 1) for a, b in zip(one, two, strict=True)):
+            return True
         for first, last in itertools.combinations(range(len(one) + 1), 2):
             a, b = math.prod(one[first:last]), math.prod(two[first:last])
             for power in (1, 0.5):
