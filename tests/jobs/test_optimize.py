@@ -179,7 +179,7 @@ def test_what_needs_no_gpu_ends_a_run_before_the_problem_is_qualified() -> None:
 def test_a_torch_that_is_newer_than_those_tried_is_named_at_the_start_and_in_the_error() -> None:
     new, lines = msgspec.structs.replace(ENVIRONMENT, torch="99.0.1"), list[str]()
     optimize("double", trials=1, out="run", start_worker=starting(FakeWorker(where=new)), notify=lines.append)
-    assert lines[1].startswith("torch 99.0.1 is newer than")
+    assert lines[2].startswith("torch 99.0.1 is newer than")
     lines.clear()
     resume("run", Budget(trials=2), start_worker=starting(FakeWorker(where=new)), notify=lines.append)
     assert lines[1].startswith("torch 99.0.1 is newer than")

@@ -7,15 +7,18 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
+import msgspec
 import pytest
 
 from kernelwright.model import Candidate, Status
+from kernelwright.worker.judge.messages import Fill, ToJudge
 from kernelwright.worker.processes.lease import Lease
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.evaluate import evaluate
 from kernelwright.worker.stages.subject import Subject
+from kernelwright.worker.stages.verify import measure_ahead
 from on_site import CANDIDATE, opened, watch
 
 COUNTED = """
@@ -75,7 +78,7 @@ def test_candidates_in_turn_start_one_interpreter_each(session: Session, monkeyp
 
 def test_the_lease_is_released_after_a_stage_that_follows_the_undisturbed_part() -> None:
     processes = SimpleNamespace(on_gpu=False, lease=Lease(None), replay_for=lambda candidate: None)
-    subject = Subject(cast(Session, SimpleNamespace(processes=processes)), Candidate(source=""))
+    subject = Subject(cast(Session, SimpleNamespace(processes=processes, measured_s=0.0)), Candidate(source=""))
     with subject.undisturbed(), subject.leased("verify"):
         pass
     with subject.leased("profile"):
@@ -92,3 +95,29 @@ def test_a_second_candidate_costs_the_reference_no_call(session: Session) -> Non
     assert evaluate(session, later, "verify").status is Status.PASSED
     assert before > 0
     assert calls.stat().st_size == before
+
+
+def test_tolerances_are_measured_before_there_is_a_candidate(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    session.processes.drop("judge")
+    measure_ahead(session)
+    ahead_s, filled, ask = session.measured_s, list[Fill](), session.processes.ask_judge
+
+    def watched(message: ToJudge, *args: Any, **kwargs: Any) -> Any:
+        answer = ask(message, *args, **kwargs)
+        if isinstance(message, Fill) and message.case in ("small", "odd") and answer:
+            filled.append(message)
+        return answer
+
+    monkeypatch.setattr(session.processes, "ask_judge", watched)
+    found = evaluate(session, Candidate(source=CANDIDATE), "search")
+    assert (found.status, filled) == (Status.PASSED, []), "no draw of these cases was left to be measured"
+    assert 0 < ahead_s <= found.stages_s["draws"] + 1e-3, "the first evaluation counts that time"
+    assert session.measured_s == 0
+
+
+def test_nothing_is_measured_for_a_problem_that_another_replaced(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session.processes, "problem", msgspec.structs.replace(session.read_from()))
+    measure_ahead(session)
+    assert session.measured_s == 0

@@ -88,7 +88,7 @@ def require_verifiable(worker: Worker, info: ProblemInfo, problem: ProblemPath |
     problem: where they go; None for the problem of a run that exists, which keeps its cases.
     """
     interpreted = [one for one in info.cases if one.case.small and not is_bfloat16(one)]
-    if worker.environment().device is not None or interpreted:
+    if interpreted or worker.environment().device is not None:
         return
     why = info.left_alone.get("", "")
     small = [one.case.name for one in info.cases if one.case.small]

@@ -110,7 +110,6 @@ def begin(run: NewRun, *, notify: Notify, is_asked: bool = True) -> Iterator[Ope
         require_askable(run.settings.proposer, run.settings.proposer_options, run.settings.budget.usd)
     notify(f"{titled(run.problem.name, run.settings.dtype)}: {STARTING}")
     with run.start_worker(run.target) as worker:
-        say_environment(worker, notify)
         notify(READING)
         problem = load(worker, run)
         require_verifiable(worker, problem, run.problem)
@@ -123,6 +122,7 @@ def begin(run: NewRun, *, notify: Notify, is_asked: bool = True) -> Iterator[Ope
                 problem = load(worker, run)
         for one in known:
             notify(f"known kernel, from {one.origin}: for the same operators, judged after the starter")
+        say_environment(worker, notify)  # only now: without a GPU it waits for the import of a second fork server
         notify(QUALIFYING)
         require_qualified(worker, run.settings.problem, notify, run.settings.unqualified)
         now = datetime.now(UTC)

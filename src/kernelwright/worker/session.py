@@ -89,6 +89,8 @@ class Session:
         self._qualified: dict[str, CaseQualification | str] = {}
         self.report = UNCHECKED
         """The qualification of the problem, set by `qualify`; every evaluation repeats it."""
+        self.measured_s = 0.0
+        """Time in which the judge measured tolerances before there was a candidate; the next evaluation counts it."""
         self._profiles: dict[str, Profile] = {}
         self._generated: tuple[str, Generated] | None = None
         self._generating = threading.Lock()

@@ -317,6 +317,8 @@ def respond(judge: Judge, message: messages.ToJudge) -> Any:
             return codec.plain(judge.qualify(case))
         case messages.AddPlan(name=name, plan=plan):
             return remember(judge.plans, name, plan)
+        case messages.Measure(case=case, draw=draw):
+            return judge.draws.measure(case, draw)
         case messages.Fill(case=case, draw=draw, plan=name, arena=arena, fresh=fresh):
             return judge.fill(case, draw, judge.plans[name], arena, fresh)
         case messages.Check(case=case, draw=draw, plan=name, arena=arena, first=first):

@@ -58,6 +58,13 @@ class AddPlan(Message, frozen=True, kw_only=True, tag="add plan"):
     plan: Plan
 
 
+class Measure(Message, frozen=True, kw_only=True, tag="measure"):
+    """Measure the tolerance of a draw before there is a candidate. The answer is the seconds that this took."""
+
+    case: str
+    draw: int
+
+
 class Fill(Message, frozen=True, kw_only=True, tag="fill"):
     """Write inputs to their places in the plan. arena: its handle. fresh: whether all other memory is poisoned."""
 
@@ -116,6 +123,6 @@ class Forget(Message, frozen=True, kw_only=True, tag="forget"):
 
 
 ToJudge = (
-    Load | Shapes | Peaks | Draws | Again | AsDense | Qualify | AddPlan | Fill | Check
+    Load | Shapes | Peaks | Draws | Again | AsDense | Qualify | AddPlan | Measure | Fill | Check
     | Prepare | CaptureAgain | Sample | Call | Warm | Forget
 )  # fmt: skip

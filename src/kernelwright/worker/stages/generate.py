@@ -1,12 +1,13 @@
 """Text of the kernels that torch.compile would run for the loaded problem, from a generator process.
 
-A generator makes one text and ends. The text is generated once per loaded problem and kept in the compile cache, if the
-worker has one.
+A generator makes one text and ends; meanwhile the judge measures the tolerances of small cases. The text is generated
+once per loaded problem and kept in the compile cache, if the worker has one.
 """
 
 from __future__ import annotations
 
 import tempfile
+import threading
 from pathlib import Path
 
 import msgspec
@@ -18,6 +19,7 @@ from kernelwright.worker.generate.messages import Generate
 from kernelwright.worker.processes.channel import Done, Fault
 from kernelwright.worker.processes.children import ChildDied, ChildTimeout
 from kernelwright.worker.session import Session
+from kernelwright.worker.stages.verify import measure_ahead
 
 
 def generate(session: Session) -> Generated:
@@ -61,6 +63,7 @@ def _generate(session: Session, job: Generate) -> Generated:
     with tempfile.TemporaryDirectory(dir=processes.scratch, prefix="generate-") as cache:
         child = processes.spawn("generator", log=True)
         try:
+            threading.Thread(target=measure_ahead, args=(session,), daemon=True).start()
             asked = msgspec.structs.replace(job, cache=str(Path(cache)))
             answer = codec.record(child.ask(asked, processes.limits.generate_s), Done | Fault)  # type: ignore[arg-type]
         except ChildTimeout:

@@ -120,10 +120,10 @@ class Subject:
             with self.stage(name):
                 yield
         finally:
-            if self.measured_s:
-                self._book("draws", self.measured_s)
+            if self.measured_s or self.session.measured_s:
+                self._book("draws", self.measured_s + self.session.measured_s)
                 self._book(name, -self.measured_s)
-                self.measured_s = 0.0
+                self.measured_s = self.session.measured_s = 0.0
             self.processes.lease.release()
 
     @contextmanager

@@ -7,22 +7,43 @@ here", never "passed".
 from __future__ import annotations
 
 import time
+from contextlib import suppress
+from typing import Any
 
 import msgspec
 
 from kernelwright import codec
+from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.model import Case, CaseResult, Property, Status
 from kernelwright.worker.bench.messages import Reserve, Run
-from kernelwright.worker.judge.messages import AddPlan, Again, AsDense, Check, Draws, Fill
+from kernelwright.worker.judge.messages import AddPlan, Again, AsDense, Check, Draws, Fill, Measure, ToJudge
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import Forward, Plan, backward_twice, forward_alone, views
 from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.session import Session
 from kernelwright.worker.stages.subject import Subject
 
 INTERPRET_BYTES = 64 << 20
 """Maximum size of a case's buffers for the CPU interpreter."""
 
 STALE = "on memory that an earlier call left behind"
+
+
+def measure_ahead(session: Session) -> None:
+    """Measure the tolerances of the small cases that a search judges, while there is no candidate yet. What fails here
+    fails again, with its reason, where a candidate is judged; so does a case of a problem that was replaced."""
+    processes, problem = session.processes, session.read_from()
+
+    def ask(message: ToJudge) -> Any:
+        with processes.lease:
+            if processes.problem is not problem:
+                raise WorkerError("another problem was loaded")
+            return processes.ask_judge(message)
+
+    with suppress(ProblemError, WorkerError):
+        for case in [info.case.name for info in session.loaded().cases if info.case.small and not info.case.held_out]:
+            for draw in [*ask(Draws(case=case)), *ask(Again(case=case))]:
+                session.measured_s += ask(Measure(case=case, draw=draw))
 
 
 def verify(subject: Subject, case: Case) -> CaseResult:
