@@ -91,6 +91,8 @@ class Session:
         """The qualification of the problem, set by `qualify`; every evaluation repeats it."""
         self.measured_s = 0.0
         """Time in which the judge measured tolerances before there was a candidate; the next evaluation counts it."""
+        self.ahead: threading.Thread | None = None
+        """Compiles baselines of the loaded problem, see `stages.ahead`."""
         self._profiles: dict[str, Profile] = {}
         self._generated: tuple[str, Generated] | None = None
         self._generating = threading.Lock()
@@ -110,7 +112,7 @@ class Session:
         that are `wider`. library: replaces the library mode that the problem states. dtype: of all cases; None: their
         own. Cases are derived once: later judges receive them. If this raises, no problem is loaded."""
         with self.processes.lease:
-            self._problem, self._info, self._shapes = None, None, ()
+            self._problem, self._info, self._shapes, self.ahead = None, None, (), None
             self._qualified.clear()
             self.report = UNCHECKED
             read = self.processes.read(to_judge.Load(path=path, dtype=dtype, which=which))

@@ -8,13 +8,14 @@ from typing import Any, cast
 
 import pytest
 
-from kernelwright.model import Bound, Case, CaseInfo, ProblemInfo
+from kernelwright.model import Bound, Candidate, Case, CaseInfo, Evaluation, ProblemInfo, Status
 from kernelwright.worker.ahead.messages import CompileAhead
 from kernelwright.worker.judge.messages import Load
 from kernelwright.worker.processes.children import ChildDied, ChildTimeout
 from kernelwright.worker.processes.limits import Limits
 from kernelwright.worker.session import Session
-from kernelwright.worker.stages.ahead import compile_ahead
+from kernelwright.worker.stages import evaluate as stage
+from kernelwright.worker.stages.ahead import begin_ahead, compile_ahead, not_begun
 
 CASES = tuple(
     CaseInfo(case=Case(name=name, small=name == "small"), inputs=(), outputs=(), bytes=4, flop=0,
@@ -44,7 +45,9 @@ def session_of(child: FakeChild, gradients: bool = False) -> Session:
     problem = ProblemInfo(name="double", format="native", source="", cases=CASES, gradients=gradients)
     processes = SimpleNamespace(spawn=lambda role, log: child, limits=Limits(), device="cuda", cores=3)
     load = Load(path="double.py", cases=tuple(info.case for info in CASES))
-    return cast(Session, SimpleNamespace(processes=processes, loaded=lambda: problem, read_from=lambda: load))
+    return cast(
+        Session, SimpleNamespace(processes=processes, loaded=lambda: problem, read_from=lambda: load, ahead=None)
+    )
 
 
 def test_compiled_baselines_are_asked_for_with_every_case() -> None:
@@ -78,3 +81,31 @@ def test_a_failure_is_logged_and_the_benchmark_goes_on(
         compile_ahead(session_of(child), CASES, ("compile",))
     assert said in caplog.text
     assert child.discarded
+
+
+def test_what_a_search_times_at_its_end_is_compiled_once_while_it_goes_on() -> None:
+    child = FakeChild([])
+    session = session_of(child)
+    every = ("eager", "compile", "compile_max_autotune")
+    assert not_begun(session, CASES[1:], every) == every, "a bench without a search compiles all that it times"
+    begin_ahead(session)
+    begin_ahead(session)
+    assert not_begun(session, CASES[1:], every) == ("eager", "compile_max_autotune")
+    assert [(one.names, one.wanted) for one in child.asked] == [(("compile",), ("large", "other"))]
+    assert not_begun(session, CASES, every) == every, "a small case was not compiled for"
+
+
+@pytest.mark.parametrize(
+    ("purpose", "status", "on_gpu", "begins"),
+    [("search", Status.PASSED, True, True), ("verify", Status.PASSED, True, False),
+     ("search", Status.WRONG, True, False), ("search", Status.PASSED, False, False)],
+)  # fmt: skip
+def test_the_first_candidate_that_passes_in_a_search_on_a_gpu_begins_it(
+    monkeypatch: pytest.MonkeyPatch, purpose: str, status: Status, on_gpu: bool, begins: bool
+) -> None:
+    begun: list[Session] = []
+    monkeypatch.setattr(stage, "begin_ahead", begun.append)
+    monkeypatch.setattr(stage, "_evaluated", lambda *given: (Evaluation(status=status), False))
+    processes = SimpleNamespace(on_gpu=on_gpu, twice_if_lost=lambda attempt: attempt()[0])
+    stage.evaluate(cast(Session, SimpleNamespace(processes=processes)), Candidate(source=""), purpose)
+    assert bool(begun) == begins

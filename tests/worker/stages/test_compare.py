@@ -150,6 +150,7 @@ def test_a_config_that_its_source_does_not_have_fails_one_row_and_not_the_benchm
         loaded=processes.loaded,
         environment=lambda: ENVIRONMENT,
         report=QualificationReport(problem="", qualifies=None),
+        ahead=None,
     )
     report = bench(cast(Session, session), {"mine": Candidate(source="", config={"nothing": 1})}, (), ())
     (row,) = report.cases[0].implementations
@@ -169,6 +170,7 @@ def test_baselines_are_compiled_first_and_without_the_lease(
         loaded=processes.loaded,
         environment=lambda: ENVIRONMENT,
         report=QualificationReport(problem="", qualifies=None),
+        ahead=None,
     )
 
     def ahead(_: object, chosen: list[CaseInfo], framework: tuple[str, ...]) -> None:

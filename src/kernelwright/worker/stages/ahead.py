@@ -2,11 +2,13 @@
 
 Otherwise the GPU waits for the compilers: in a measurement beside `torch.compile` with max-autotune they took most of
 the time. The judge finds the results in the caches. A baseline that is not compiled here is compiled there.
+A search that has a kernel ends with such a measurement, so what that needs is compiled while the search goes on.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Sequence
 
 from kernelwright.errors import WorkerError
@@ -16,6 +18,25 @@ from kernelwright.worker.processes.children import ChildDied, ChildTimeout
 from kernelwright.worker.session import Session
 
 log = logging.getLogger(__name__)
+
+IN_SEARCH = ("compile",)
+"""What the last measurement of a search always times."""
+
+
+def begin_ahead(session: Session) -> None:
+    """Compile the baselines of IN_SEARCH for the timed cases in a thread, once for a loaded problem."""
+    if session.ahead is None:
+        timed = [info for info in session.loaded().cases if info.case.timed]
+        session.ahead = threading.Thread(target=compile_ahead, args=(session, timed, IN_SEARCH), daemon=True)
+        session.ahead.start()
+
+
+def not_begun(session: Session, chosen: Sequence[CaseInfo], framework: Sequence[str]) -> tuple[str, ...]:
+    """Those of the baselines that `begin_ahead` does not compile for the chosen cases. Waits until it has compiled."""
+    if session.ahead is None or not all(info.case.timed for info in chosen):
+        return tuple(framework)
+    session.ahead.join()
+    return tuple(name for name in framework if name not in IN_SEARCH)
 
 
 def compile_ahead(session: Session, chosen: Sequence[CaseInfo], framework: Sequence[str]) -> None:

@@ -26,7 +26,7 @@ from kernelwright.worker.processes.children import ServerEnded
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.session import Session
-from kernelwright.worker.stages.ahead import compile_ahead
+from kernelwright.worker.stages.ahead import compile_ahead, not_begun
 from kernelwright.worker.stages.evaluate import GOOD, with_strided
 from kernelwright.worker.stages.measure import check_timed, estimate, library_shares
 from kernelwright.worker.stages.necessity import imitated
@@ -62,7 +62,7 @@ def bench(
         except Ended as ended:
             subjects[name] = Implementation(name=name, status=ended.status, reason=ended.reason)
     if session.processes.on_gpu:
-        compile_ahead(session, chosen, framework)
+        compile_ahead(session, chosen, not_begun(session, chosen, framework))
         cases = tuple(measured(session.processes, info, subjects, framework, against) for info in chosen)
     else:
         cases = tuple(estimated_case(info, subjects) for info in chosen)

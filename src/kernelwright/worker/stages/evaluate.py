@@ -12,6 +12,7 @@ from kernelwright import stats
 from kernelwright.model import Candidate, Case, CaseResult, Evaluation, Incumbent, KernelResources, Status
 from kernelwright.worker.processes.outcome import Ended, Killed
 from kernelwright.worker.session import Session
+from kernelwright.worker.stages.ahead import begin_ahead
 from kernelwright.worker.stages.configs import judge_configs
 from kernelwright.worker.stages.measure import estimate, library_shares, measure
 from kernelwright.worker.stages.necessity import imitated, leave_out, superfluous
@@ -29,7 +30,10 @@ def evaluate(session: Session, candidate: Candidate, purpose: str, incumbent: In
 
     incumbent: the best candidate so far, which this one races against; None to time it alone, as a confirmation does.
     """
-    return session.processes.twice_if_lost(lambda: _evaluated(session, candidate, purpose, incumbent))
+    found = session.processes.twice_if_lost(lambda: _evaluated(session, candidate, purpose, incumbent))
+    if found.status is Status.PASSED and purpose == "search" and session.processes.on_gpu:
+        begin_ahead(session)
+    return found
 
 
 def _evaluated(
