@@ -31,7 +31,7 @@ def test_a_search_gives_the_run_that_it_wrote(home: Path) -> None:
         problem, trials=16, seed=3, in_flight=1, out=home / "run", start_worker=starting(), notify=said.append
     )
     assert run.folder == home / "run"
-    assert said[0] == "double: a worker starts"
+    assert said[0] == "double: waiting for a worker"
     assert f"run folder: {run.folder}" in said
     assert run.best is not None
     assert len(run.trials) >= 16

@@ -108,7 +108,7 @@ def test_a_ray_cluster_is_reached_by_a_gateway_here_or_on_its_head() -> None:
     there = ["env", "RAY_AUTH_MODE=token", "python3", "-P", "-m", "kernelwright.evaluator.ray_place"]
     (alone,) = lanes_at("ray")
     argv = ("env", "RAY_AUTH_MODE=token", sys.executable, *there[3:])
-    assert alone == Lane("ray", argv=argv, is_reserved=True)
+    assert alone == Lane("ray", argv=argv)
     assert [lane.name for lane in lanes_at("ray*2")] == ["ray 1", "ray 2"]
     lanes = lanes_at("ssh:me@head:ray*3")
     assert [lane.name for lane in lanes] == ["me@head:ray 1", "me@head:ray 2", "me@head:ray 3"]
@@ -144,17 +144,3 @@ def test_the_gpus_of_this_machine_are_listed_by_uuid() -> None:
     found = find_gpus()
     assert len({gpu.uuid for gpu in found}) == len(found)
     assert all(gpu.uuid.startswith("GPU-") and gpu.name for gpu in found)
-
-
-@pytest.mark.parametrize(
-    ("place", "reserved"),
-    [
-        ("ray", True),
-        ("ray*4", True),
-        ("ssh:head:ray?python=/opt/py*2", True),
-        ("ssh:rayhost", False),
-        ("argv:ray", False),
-    ],
-)
-def test_a_ray_cluster_gives_each_lane_its_gpu_alone(place: str, reserved: bool) -> None:
-    assert {lane.is_reserved for lane in lanes_at(place)} == {reserved}

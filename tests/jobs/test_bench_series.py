@@ -112,16 +112,6 @@ def test_workers_are_started_one_ahead_and_one_that_nobody_takes_is_ended() -> N
     assert sorted(starter.ended) == [0, 1, 2]
 
 
-def test_none_starts_beside_another_where_each_has_the_gpus_to_itself() -> None:
-    starter = Starter()
-    for number, start in enumerate(one_ahead(starter, None, 3, ahead=0)):
-        assert starter.ended == list(range(number))
-        with start(None) as worker:
-            assert worker == number
-        assert starter.started == list(range(number + 1))
-    assert starter.ended == [0, 1, 2]
-
-
 def test_a_worker_that_its_problem_made_no_use_of_is_ended_before_the_one_after_the_next_starts() -> None:
     starter = Starter()
     workers = one_ahead(starter, None, 3)

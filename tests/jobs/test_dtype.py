@@ -39,7 +39,7 @@ def searched(worker: FakeWorker, lines: list[str]) -> None:
 def test_the_first_line_of_a_run_its_record_and_its_reports_name_the_dtype() -> None:
     lines: list[str] = []
     searched(FakeWorker(), lines)
-    assert lines[0] == "double in bfloat16: a worker starts"
+    assert lines[0] == "double in bfloat16: waiting for a worker"
     with Journal.open(Path("one")) as journal:
         assert journal.info.problem.dtype == journal.info.settings.dtype == "bfloat16"
     assert Path("one/report.txt").read_text().startswith("double in bfloat16: report of one\n")
@@ -52,7 +52,7 @@ def test_a_resumed_run_and_the_commands_of_its_report_are_in_its_dtype() -> None
     searched(FakeWorker(), [])
     worker, lines = FakeWorker(), list[str]()
     resume("one", Budget(trials=4), start_worker=starting(worker), notify=lines.append)
-    assert (worker.dtypes, lines[0]) == (["bfloat16"], "double in bfloat16: a worker starts")
+    assert (worker.dtypes, lines[0]) == (["bfloat16"], "double in bfloat16: waiting for a worker")
     report = Path("one/report.txt").read_text()
     for verb in ("optimize", "verify", "bench", "profile"):
         (line,) = (line for line in report.splitlines() if line.strip().startswith(f"kernelwright {verb} double.py"))

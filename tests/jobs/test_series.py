@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.series import optimize_series, resume_series
 from kernelwright.jobs.series_state import read_series
 from kernelwright.jobs.settings import RunOptions, SettingsFile
-from kernelwright.jobs.worker import Places
 from kernelwright.journal import Journal
 from kernelwright.model import (
     BenchReport,
@@ -248,16 +247,27 @@ def test_problems_of_one_name_have_a_run_each() -> None:
     assert [line.name for line in found.lines] == ["first", "first-2"]
 
 
-def test_the_worker_of_the_next_round_starts_while_one_is_in_use_and_all_are_ended() -> None:
+@pytest.mark.parametrize(
+    ("error", "started"), [(None, 1), (ProblemError("cannot be made"), 1), (WorkerError("the worker died"), 2)]
+)
+def test_one_worker_serves_every_round_until_it_fails(error: Exception | None, started: int) -> None:
     workers: list[FakeWorker] = []
 
+    class Failing(Broken):
+        pass
+
+    if error is not None:
+        Failing.error = error
+
     def start(target: str | None) -> AbstractContextManager[Worker]:
-        workers.append(FakeWorker())
+        assert all(worker.closed for worker in workers)
+        workers.append(FakeWorker() if error is None else Failing())
         return closing(workers[-1])
 
-    search(start, trials=20)
+    found = search(start, trials=30)
+    assert [line.state for line in found.lines].count("own kernels") == (3 if error is None else 2)
+    assert len(workers) == started
     assert all(worker.closed for worker in workers)
-    assert len(workers) >= 3
 
 
 def test_one_problem_s_options_are_refused_for_several() -> None:
@@ -318,23 +328,3 @@ def test_a_settings_file_is_followed_by_every_run() -> None:
     assert sum(line.trials for line in found.lines) <= 12
     with Journal.open(Path("all/first")) as journal:
         assert journal.info.settings.seed == 7
-
-
-@pytest.mark.parametrize(("workers", "at_once"), [(("argv:python*2",), 2), (("argv:python", "ray*2"), 1)])
-def test_no_round_waits_for_gpus_that_the_one_under_way_has_to_itself(workers: tuple[str, ...], at_once: int) -> None:
-    up: list[int] = []
-    most: list[int] = []
-
-    @contextmanager
-    def started() -> Iterator[Worker]:
-        yield FakeWorker()
-        up.pop()
-
-    def start(target: str | None) -> AbstractContextManager[Worker]:
-        up.append(1)
-        most.append(len(up))
-        return started()
-
-    places = Places(workers_on=lambda lanes: start)
-    optimize_series(list(NAMES), trials=3, workers=workers, start_worker=start, places=places, notify=print)
-    assert max(most) == at_once

@@ -40,13 +40,11 @@ class Gpu(NamedTuple):
 
 class Lane(NamedTuple):
     """A lane to start. gpu: the GPU's UUID; None for a worker elsewhere, and on a machine without GPUs, where the
-    interpreter runs candidates. argv: the command that starts the worker; () for a worker on this machine. is_reserved:
-    whether the lane has its GPU to itself, as Ray's do: a second worker on it waits until the first one ends."""
+    interpreter runs candidates. argv: the command that starts the worker; () for a worker on this machine."""
 
     name: str
     gpu: str | None = None
     argv: tuple[str, ...] = ()
-    is_reserved: bool = False
 
 
 def find_gpus() -> list[Gpu]:
@@ -124,7 +122,7 @@ def lanes_at(text: str) -> list[Lane]:
     where = found["where"] or "ray"
     names = [where] if count == 1 else [f"{where} {number}" for number in range(1, count + 1)]
     if found["ray"]:
-        return [Lane(name, argv=gateway(found["python"]), is_reserved=True) for name in names]
+        return [Lane(name, argv=gateway(found["python"])) for name in names]
     if found["kind"] == "argv":
         try:
             words = shlex.split(where + (f"?python={found['python']}" if found["python"] else ""))
@@ -136,7 +134,7 @@ def lanes_at(text: str) -> list[Lane]:
         raise RequestError(f"--workers {text!r}: {host!r} is no host", PLACES)
     program, with_ray = found["python"] or "python3", where != host
     return [
-        Lane(name, argv=(*SSH, "--", host, shlex.join(words)), is_reserved=with_ray)
+        Lane(name, argv=(*SSH, "--", host, shlex.join(words)))
         for name, words in zip(names, commands(program, count, with_ray), strict=True)
     ]
 

@@ -80,19 +80,14 @@ class StartedAhead:
                 pass
 
 
-def one_ahead(
-    start_worker: StartWorker, target: str | None, count: int, ahead: int = 1
-) -> Generator[StartedAhead, None, None]:
+def one_ahead(start_worker: StartWorker, target: str | None, count: int) -> Generator[StartedAhead, None, None]:
     """Gives `count` functions that start a worker; while one worker is in use, the next one starts. A worker that was
-    not used is ended.
-
-    ahead: 0 to start none while another is in use.
-    """
+    not used is ended."""
     with ThreadPoolExecutor(1) as beside:
         starters: list[StartedAhead] = []
         try:
             for number in range(count):
-                while len(starters) < min(number + 1 + ahead, count):
+                while len(starters) < min(number + 2, count):
                     starters.append(StartedAhead(start_worker, beside.submit(start_worker, target)))
                 yield starters[number]
                 starters[number].end()

@@ -32,7 +32,7 @@ from kernelwright.report.tried import newer_text
 from kernelwright.run import resume as end_pause
 from kernelwright.search import build_strategy
 
-STARTING = "a worker starts"
+STARTING = "waiting for a worker"
 READING = "the problem is read, and the cases that it lacks are derived"
 GENERATING = "torch.compile generates the text of its kernels"
 QUALIFYING = "trivial answers are judged on its cases"

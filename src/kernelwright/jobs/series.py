@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 
 from kernelwright.errors import ProblemError, RequestError, RunFolderError
-from kernelwright.evaluator.places import lanes_at
 from kernelwright.folders import fresh_folder, refuse_links
 from kernelwright.jobs.consent import Ask, path_wish, path_wishes, refuse, settle, typed_words, wishes_of, worker_wishes
 from kernelwright.jobs.display import Display, lines_to
@@ -82,7 +81,6 @@ def optimize_series(
         if getattr(merged, name) is not None:
             raise RequestError(f"--{name} fits one problem, and {len(paths)} are named", "leave it out")
     consent(paths, given, merged, settings, ask=ask, notify=notify)
-    ahead = workers_ahead(merged)
     start_worker, merged = on_lanes(start_worker, merged, places)
     given = msgspec.structs.replace(given, gpus=None, workers=None)
     names = fresh_names([stem_of(place) for place in paths])
@@ -96,7 +94,7 @@ def optimize_series(
     )
     folder = new_folder(merged.out)
     write_series(folder, series)
-    return SeriesSearch(folder, series, given, start_worker, notify, display or lines_to(notify), ask, ahead).run()
+    return SeriesSearch(folder, series, given, start_worker, notify, display or lines_to(notify), ask).run()
 
 
 def resume_series(
@@ -118,20 +116,13 @@ def resume_series(
     path = Path(folder)
     if path.is_dir():
         refuse_links(path)
-    ahead = workers_ahead(agreed)
     start_worker, agreed = on_lanes(start_worker, agreed, places)
     series = read_series(path)
     given = {name: value for name, value in msgspec.structs.asdict(limits).items() if value is not None}
     left = {name: one for name, one in series.ended.items() if one.state is State.LEFT}
     series = msgspec.structs.replace(series, budget=msgspec.structs.replace(series.budget, **given), ended=left)
     write_series(path, series)
-    return SeriesSearch(path, series, agreed, start_worker, notify, display or lines_to(notify), ask, ahead).run()
-
-
-def workers_ahead(options: RunOptions) -> int:
-    """How many workers may start while another is in use: none where that one has the GPUs to itself."""
-    lanes = [lane for place in options.workers or () for lane in lanes_at(place)]
-    return 0 if any(lane.is_reserved for lane in lanes) else 1
+    return SeriesSearch(path, series, agreed, start_worker, notify, display or lines_to(notify), ask).run()
 
 
 def consent(

@@ -8,7 +8,6 @@ whole computation, is a row with its reason and does not end the others.
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -19,7 +18,6 @@ from typing import Any
 import msgspec
 
 from kernelwright.errors import ConfigError, NothingToWin, RequestError, WorkerError
-from kernelwright.jobs.bench_series import one_ahead
 from kernelwright.jobs.consent import Ask
 from kernelwright.jobs.display import Display
 from kernelwright.jobs.runs import OpenRun, begin, new_run, reopen
@@ -35,7 +33,7 @@ from kernelwright.jobs.series_state import (
 from kernelwright.jobs.series_table import Table
 from kernelwright.jobs.session import SessionResult, run_session
 from kernelwright.jobs.settings import RunOptions, SettingsFile
-from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.jobs.worker import Notify, Shared, StartWorker
 from kernelwright.journal import NAME
 from kernelwright.model import BUDGET_LIMITS, Budget
 from kernelwright.report.several import Line, totals
@@ -89,8 +87,6 @@ class SeriesSearch:
     notify: Notify
     display: Display
     ask: Ask
-    ahead: int = 1
-    """Workers that start while another is in use."""
     over: dict[str, str] = field(default_factory=dict)
     waiting: set[str] = field(default_factory=set)
 
@@ -105,11 +101,10 @@ class SeriesSearch:
         self.over.update(dict.fromkeys(finished, "the search has nothing more to ask"))
         self.table.write(self.series)
         before_s, began_s = self.series.at_work_s, time.monotonic()
-        target = self.given.target or self.series.options.target
-        with contextlib.closing(one_ahead(self.start_worker, target, sys.maxsize, self.ahead)) as starters:
+        with contextlib.closing(Shared(self.start_worker)) as one_worker:
             while (grant := self.next_grant()) is not None:
                 try:
-                    result = self.play(grant, next(starters))
+                    result = self.play(grant, one_worker)
                 finally:
                     self.keep(at_work_s=before_s + time.monotonic() - began_s)
                     self.progress[grant.name] = read_progress(self.folder / grant.name)

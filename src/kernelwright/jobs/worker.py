@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 
+from kernelwright.errors import NothingToWin, RequestError
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.evaluator.places import Lane, choose, find_gpus, lanes_at, refuse_more, start_lanes
 from kernelwright.evaluator.protocol import Worker
@@ -35,6 +36,33 @@ def lanes_on(gpus: str | int | None, workers: Sequence[str] = ()) -> list[Lane]:
 def workers_on(lanes: list[Lane]) -> StartWorker:
     """A function that starts a fleet with these lanes."""
     return lambda target: start_lanes(lanes, target)
+
+
+class Shared:
+    """A `StartWorker` whose worker serves one session of a command after the other: a start takes seconds, and what was
+    generated and compiled is known. After a fault that is not the request's, the next session gets a new worker."""
+
+    def __init__(self, start_worker: StartWorker) -> None:
+        self._start, self._open = start_worker, ExitStack()
+        self._known: tuple[str | None, Worker] | None = None
+
+    @contextmanager
+    def __call__(self, target: str | None) -> Iterator[Worker]:
+        if self._known is None or self._known[0] != target:
+            self.close()
+            self._known = target, self._open.enter_context(self._start(target))
+        try:
+            yield self._known[1]
+        except (RequestError, NothingToWin):
+            raise
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the worker."""
+        self._known = None
+        self._open.close()
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ class Session:
         self.ahead: threading.Thread | None = None
         """Compiles baselines of the loaded problem, see `stages.ahead`."""
         self._profiles: dict[str, Profile] = {}
-        self._generated: tuple[str, Generated] | None = None
+        self._generated: dict[str, Generated] = {}
         self._generating = threading.Lock()
 
     def load(
@@ -172,12 +172,12 @@ class Session:
         return self._profiles[key]
 
     def generated(self, key: str, generate: Callable[[], Generated]) -> Generated:
-        """The text that torch.compile generates for the loaded problem; generated once, also where it is loaded again.
+        """The text that torch.compile generates for the loaded problem; generated once, also where others are between.
         key: of all that determines the text."""
         with self._generating:
-            if self._generated is None or self._generated[0] != key:
-                self._generated = key, generate()
-            return self._generated[1]
+            if key not in self._generated:
+                self._generated[key] = generate()
+            return self._generated[key]
 
     @functools.cached_property
     def sandbox(self) -> tuple[str, str]:
