@@ -365,6 +365,58 @@ def test_an_operator_that_is_on_no_list_is_a_library_step_in_mode_any(
     assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
 
 
+ROUTER = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        weights, places = x.softmax(-1).topk(2, dim=-1)
+        return weights / weights.sum(-1, keepdim=True), places
+
+def get_inputs(tokens=4096, experts=64):
+    return [torch.randn(tokens, experts)]
+
+def get_init_inputs():
+    return []
+
+CASES = [dict(name="large"), dict(name="small", small=True, tokens=7, experts=16),
+         dict(name="odd", small=True, held_out=True, tokens=5, experts=11)]
+"""
+
+
+def test_the_largest_of_short_rows_are_found_by_kernels(shared_worker: StartedWorker, tmp_path: Path) -> None:
+    source, small = passed_small(shared_worker, tmp_path / "router.py", ROUTER)
+    assert small == {"small": Status.PASSED, "odd": Status.PASSED}
+    assert "torch.topk" not in source
+
+
+SHIFTED = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        cost = x.square().sum(1)
+        shifted = cost - cost.min()
+        return torch.softmax(-shifted / (cost.std() + 1e-6), 0)
+
+def get_inputs(rows=16384, features=40):
+    return [torch.randn(rows, features)]
+
+def get_init_inputs():
+    return []
+
+CASES = [dict(name="large"), dict(name="small", small=True, rows=96), dict(name="odd", small=True, rows=65)]
+"""
+
+
+def test_a_shift_that_only_guards_against_overflow_is_a_kernel_that_contributes(
+    shared_worker: StartedWorker, tmp_path: Path
+) -> None:
+    """Without it, its memory may not have what an earlier kernel left there."""
+    _, small = passed_small(shared_worker, tmp_path / "shifted.py", SHIFTED)
+    assert small == {"small": Status.PASSED, "odd": Status.PASSED}
+
+
 def test_why_a_library_call_is_no_step_is_said(shared_worker: StartedWorker, folder: Path) -> None:
     found = generated(shared_worker, folder, "inverse", "torch.linalg.inv(x.t() @ x).exp()")
     with pytest.raises(NotConverted, match=r"it calls aten\.\w+, which "):

@@ -17,7 +17,7 @@ from torch._dispatch.python import enable_python_dispatcher
 from torch._inductor import config, ir
 from torch._inductor.codegen.common import BackendFeature
 from torch._inductor.codegen.triton import TritonKernel, TritonScheduling
-from torch._inductor.fx_passes import misc_patterns
+from torch._inductor.fx_passes import joint_graph, misc_patterns
 from torch._inductor.runtime.hints import ReductionHint
 from torch._ops import OpOverload
 from torch.fx import GraphModule
@@ -32,6 +32,7 @@ from kernelwright.worker.generate.depthwise import DEPTHWISE
 from kernelwright.worker.generate.joint import Part, divided
 from kernelwright.worker.generate.lower import lower, recorded, stop_at_lines, with_symbols
 from kernelwright.worker.generate.pools import POOLS
+from kernelwright.worker.generate.ranks import RANKS
 from kernelwright.worker.generate.symbols import Symbols
 from kernelwright.worker.generate.without_device import WithoutDevice, install
 from kernelwright.worker.plan.plan import MAX_STEPS
@@ -73,6 +74,10 @@ def prepare() -> None:
     _replace(misc_patterns, "_misc_patterns_init", lambda *args, **kwargs: on_cpu(torch_device))
 
     stop_at_lines()
+    # They compute every scaled softmax in two forms, and whether a scaled value is infinite, which chooses one (2.13).
+    scaled = (joint_graph.mul_softmax_pattern, joint_graph.div_softmax_pattern)
+    for entries in joint_graph.pass_patterns[1].patterns.values():
+        entries[:] = [one for one in entries if getattr(one, "handler", None) not in scaled]
     _replace(TritonKernel, "_has_constant_mask", lambda kernel, tree: False)
     # One kernel for each tensor, and for each row of a scan: a launch with a grid of its own.
     features = [one for one in TritonScheduling.backend_features if one is not BackendFeature.FOREACH]
@@ -153,7 +158,7 @@ def _capture(instance: Instance, symbols: Symbols) -> Capture:
 
 def _traced(part: Part, counts: Sequence[Any]) -> GraphModule:
     call = lambda *values: tuple(part.call(*values[len(counts) :]))  # noqa: E731
-    graph = make_fx(call, {**ACTIVATIONS, **POOLS, **DEPTHWISE})(*counts, *part.tensors.values())
+    graph = make_fx(call, {**ACTIVATIONS, **POOLS, **DEPTHWISE, **RANKS})(*counts, *part.tensors.values())
     for node in list(graph.graph.nodes):
         if (
             isinstance(node.target, OpOverload)

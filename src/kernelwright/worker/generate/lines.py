@@ -7,6 +7,7 @@ of them; every other line becomes `Unknown`, with its text.
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -49,6 +50,11 @@ BOOKKEEPING = re.compile(r"#|(\w+) = copy_(?:if_)?misaligned\(\1\)$|\w*stream\w*
 """The beginnings of lines of text that are left out, too."""
 
 
+FEW_ELEMENTS = 1 << 14
+"""Up to this number, a tensor gets memory of its own: the judge leaves each kernel out in turn, and one that computes a
+shift of a softmax is missed only where it leaves poison, not an earlier tensor. Memory is reused for speed only."""
+
+
 class _Unread(Exception):
     """A line has a part that no record can hold; the message shows it."""
 
@@ -62,8 +68,10 @@ class Lines:
         self._names: Mapping[str, str] = dict(zip(inputs[len(inputs) - len(names) :], names, strict=True))
         self._grids: dict[str, str] = {}
         self._tiles: Mapping[str, Tiles] = getattr(graph, "tiles", {})
+        lines: list[Any] = graph.wrapper_code.lines
+        self._freed = {one.node.get_name() for one in lines if getattr(one, "is_reused", False)}
         with V.set_graph_handler(graph):
-            self.steps = tuple(step for line in graph.wrapper_code.lines for step in self._read(line))
+            self.steps = tuple(step for line in lines for step in self._read(line))
             self.outputs = tuple(map(self._view, graph.graph_outputs))
         self.kernels = tuple(self._kernels())
 
@@ -98,9 +106,11 @@ class Lines:
                 )  # fmt: skip
 
     def _allocation(self, line: Any) -> Step:
-        node = line.node
+        return self._allocated(line.node)
+
+    def _allocated(self, node: Any) -> Step:
         shape, stride = node.get_size(), node.get_stride()
-        if line.comm_buffer or list(self._graph.get_allocation_size(node)) != list(shape):
+        if list(self._graph.get_allocation_size(node)) != list(shape):
             raise _Unread(f"an allocation of other elements than {node.get_name()} has")
         rows = [sympy.prod(shape[side + 1 :]) for side in range(len(shape))]
         is_dense = all(size == 1 or sympy.expand(step - row) == 0
@@ -112,6 +122,8 @@ class Lines:
 
     def _reused(self, line: Any) -> Step:
         old, new = line.node, line.reused_as
+        if old.get_name() in self._freed and math.prod(map(value_of, new.get_size())) <= FEW_ELEMENTS:
+            return self._allocated(new)
         if (old.get_size(), old.get_stride()) == (new.get_size(), new.get_stride()):
             return Alias(name=new.get_name(), view=self._named(old))
         return Alias(name=new.get_name(), view=self._window(old, new.get_size(), new.get_stride(), 0))
