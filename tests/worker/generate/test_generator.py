@@ -666,6 +666,23 @@ def test_a_forward_for_gpus_only_is_not_run_for_its_seed(shared_worker: StartedW
     assert len(shared_worker().generate().captures) > 1
 
 
+def test_attention_becomes_products_and_rows_in_its_dtype_for_every_length_and_head(
+    shared_worker: StartedWorker, tmp_path: Path
+) -> None:
+    """Which of PyTorch's own kernels serves it depends on the machine."""
+    attention = ATTENTION.replace(
+        '        if x.is_cuda:\n            raise ValueError("this layer is for the CPU")\n', ""
+    )
+    (tmp_path / "heads.py").write_text(
+        attention.replace("rows=1024", "rows=1024, width=64").replace(", 64)", ", width)")
+    )
+    worker = shared_worker()
+    worker.load(str(tmp_path / "heads.py"), "bfloat16", which="derived")
+    text = candidate_text(worker.generate(), "none")
+    assert "width >=" not in text
+    assert "float32, device" not in text, "scores are in half precision"
+
+
 SCALED = """
 import math
 import torch

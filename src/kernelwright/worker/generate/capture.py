@@ -23,6 +23,7 @@ from torch._ops import OpOverload
 from torch.fx import GraphModule
 from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from kernelwright.model import Capture, Case
 from kernelwright.source.parameter_names import as_argument
@@ -73,6 +74,7 @@ def prepare() -> None:
     on_cpu, torch_device = misc_patterns._misc_patterns_init, torch.device("cpu")
     _replace(misc_patterns, "_misc_patterns_init", lambda *args, **kwargs: on_cpu(torch_device))
 
+    torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)  # otherwise attention is computed in float32
     stop_at_lines()
     # They compute every scaled softmax in two forms, and whether a scaled value is infinite, which chooses one (2.13).
     scaled = (joint_graph.mul_softmax_pattern, joint_graph.div_softmax_pattern)
@@ -193,5 +195,5 @@ def _on_device(tensor: Tensor, device: str) -> Tensor:
 
 def _called(instance: Instance, held: dict[str, Tensor], device: str) -> Any:
     args, named = instance.called()
-    with torch.device(device), WithoutDevice():
+    with torch.device(device), WithoutDevice(), sdpa_kernel(SDPBackend.MATH):
         return torch.func.functional_call(instance.module, held, tuple(args), named)
