@@ -21,7 +21,7 @@ from kernelwright.devices import TARGETS
 from kernelwright.errors import KernelwrightError
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.evaluator.protocol import Worker
-from kernelwright.inductor import NotConverted, can_split, candidate_text
+from kernelwright.inductor import NotConverted, candidate_text
 from kernelwright.model import Candidate, Evaluation, Status
 
 GALLERY = Path(__file__).resolve().parents[1] / "gallery"
@@ -35,7 +35,7 @@ def sources(worker: Worker, folder: Path, library: str) -> Iterator[tuple[str, s
         if file.stem != "problem":
             yield file.stem, file.read_text(encoding="utf-8")
     try:
-        yield FIRST, candidate_text(worker.generate(), library, can_split(worker.environment()))
+        yield FIRST, candidate_text(worker.generate(), library, split=True)
     except NotConverted:
         return
 

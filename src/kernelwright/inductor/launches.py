@@ -7,12 +7,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from kernelwright.devices.first_configs import all_columns
 from kernelwright.inductor import parts
 from kernelwright.inductor.faults import NotConverted
 from kernelwright.inductor.functions import texts
 from kernelwright.inductor.host import Host
 from kernelwright.inductor.kernels import Converted, convert_kernel, readable_name
-from kernelwright.inductor.products import SIZES_ARE_ARGUMENTS, Split, Way, all_columns, split_products
+from kernelwright.inductor.products import SIZES_ARE_ARGUMENTS, Split, Way, split_products
 from kernelwright.inductor.reading import Kernel
 from kernelwright.model import Capture, View
 

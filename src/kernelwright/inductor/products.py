@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
+from kernelwright.devices.first_configs import tile_of_parts, tile_of_tf32x3
 from kernelwright.inductor.faults import NotConverted
 from kernelwright.inductor.parts import with_parts
 from kernelwright.model import Environment, Generated, Tiles
@@ -32,56 +33,15 @@ PARTS = "parts"
 """The second factor is split before the kernel begins, see `parts`."""
 
 
-CONFIG = {"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 32, "num_warps": 4, "num_stages": 3}
-"""The fastest config of ten for tf32x3, for the products above."""
-
-
-SHORT_STEPS = {**CONFIG, "BLOCK_K": 16}
-"""For convolutions whose weights have rows that begin at no multiple of 16 numbers, so that each number is loaded by
-itself. On an H200, 96 channels with windows of 3 x 11 x 11 took 3.3 ms in place of 4.5, and 64 with 3 x 3 x 3 x 3
-2.3 ms in place of 3.4."""
-
-
-TILE = 2048
-"""Where a step of a convolution by elements of the window has 2,048 numbers of the second factor or more, 64 rows were
-faster than 128 (six convolutions on an H100, 2026-11-28, up to 11 configs each)."""
-
-
-LEAST_BLOCK = 16
-"""Smallest side of a block of `tl.dot`."""
-
-
-def all_columns(tiles: Tiles) -> int:
-    """The smallest block that has all columns."""
-    return max(LEAST_BLOCK, 1 << (tiles.columns - 1).bit_length())
-
-
 def first_way(tiles: Tiles) -> Split:
-    """PARTS. For convolutions on an H100, tiles of 128 channels were faster where there are as many."""
-    if tiles.is_product:
-        return Split(PARTS, {**CONFIG, "BLOCK_M": 64, "BLOCK_N": 128})
-    if (channels := tiles.channels) is not None:
-        columns, step = min(128, all_columns(tiles)), 16 if channels % 32 else 32
-        rows = 64 if columns * step >= TILE else 128
-        return Split(PARTS, {**CONFIG, "BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": step})
-    has_many = all_columns(tiles) >= 128
-    if tiles.depth % 16:
-        return Split(PARTS, {**SHORT_STEPS, "BLOCK_N": 128, "num_warps": 8} if has_many else SHORT_STEPS)
-    rows, columns = (64, 128) if has_many else (128, 64)
-    return Split(PARTS, {**CONFIG, "BLOCK_M": rows, "BLOCK_N": columns})
+    return Split(PARTS, tile_of_parts(tiles))
 
 
 def second_way(tiles: Tiles) -> Split:
-    """tf32x3. Convolutions get smaller tiles, which were faster where much follows the product (two activations on an
-    H100: 5.5 ms, 7.2 with 128 rows).
-
-    Their sizes are arguments, because of a fault of the compiler (Triton 3.6): with sizes as constants, three
-    convolutions with windows of 3 were wrong on an H200 where an output had three places along a side, and with
+    """Convolutions have sizes as arguments, because of a fault of the compiler (Triton 3.6): with sizes as constants,
+    three convolutions with windows of 3 were wrong on an H200 where an output had three places along a side, and with
     arguments right. Times differed by -14 to +20 %."""
-    if tiles.is_product:
-        return Split("tf32x3", CONFIG)
-    small = SHORT_STEPS if tiles.depth % 16 else {**CONFIG, "BLOCK_M": 64, "BLOCK_N": 64}
-    return Split("tf32x3", small, with_sizes=True)
+    return Split("tf32x3", tile_of_tf32x3(tiles), with_sizes=not tiles.is_product)
 
 
 def third_way(tiles: Tiles) -> Split:

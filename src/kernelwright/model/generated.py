@@ -104,13 +104,15 @@ Step = Allocation | Alias | Zeros | Launch | LibraryCall | Unknown
 
 class Tiles(Record, frozen=True, kw_only=True):
     """The matrix that a template makes tile by tile for one group, at the captured size. depth: the number of products
-    in an element. channels: under one element of the window, of a convolution whose steps each are there."""
+    in an element. channels: under one element of the window, of a convolution whose steps each are there. in_registers:
+    whether tensor cores of the GPU read both factors from registers."""
 
     rows: int
     columns: int
     depth: int
     is_product: bool = True
     channels: int | None = None
+    in_registers: bool = False
 
 
 class TritonKernel(Record, frozen=True, kw_only=True):

@@ -26,6 +26,7 @@ from torch._inductor.select_algorithm import SymbolicGridFn, TritonTemplate, aut
 from torch._inductor.virtualized import V, ops
 from torch.utils._sympy.functions import FloorDiv, ModularIndexing
 
+from kernelwright.devices.first_configs import STAGES, TILE
 from kernelwright.worker.generate.hints import value_of
 
 aten = torch.ops.aten
@@ -238,7 +239,7 @@ def convolution(
         choices, input_nodes=(x, weight), layout=layout, **numbers, GROUPS=groups,
         ELEMENTS=math.prod(one.kernel for one in sides), BY_ELEMENT=by_element,
         PHASES=math.prod(one.phases for one in sides),
-        ALLOW_TF32=torch.backends.cudnn.allow_tf32, BLOCK_M=64, BLOCK_N=64, BLOCK_K=32, num_stages=3, num_warps=4,
+        ALLOW_TF32=torch.backends.cudnn.allow_tf32, **TILE, num_stages=STAGES,
     )  # fmt: skip
     if failure is not None:
         raise failure

@@ -8,7 +8,7 @@ config later.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,6 +24,7 @@ from torch._inductor.select_algorithm import (
 )
 from torch._inductor.virtualized import V
 
+from kernelwright.devices.first_configs import tile_for
 from kernelwright.model import Tiles
 from kernelwright.worker.generate.convolution import CONVOLUTION, convolution
 from kernelwright.worker.generate.factors import PLACES, with_copies
@@ -37,23 +38,7 @@ SETTINGS = {
     "max_autotune_gemm": True, "max_autotune_gemm_backends": "TRITON,ATEN", "max_autotune_conv_backends": "TRITON,ATEN",
 }  # fmt: skip
 
-BLOCKS = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}
-"""The first config for operands of 32 bits: 16 KiB per stage, which fits any target."""
-
-HALF_BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
-"""The first config for half precision: 32 KiB per stage, and a tile that fills wgmma on sm_90."""
-
-
-STAGES = 3
-"""Stages of the first config, where the GPU has shared memory for one more: Triton 3.7 takes that for sm_80 and sm_86
-(`make targets`)."""
-
-
-def stages(blocks: Mapping[str, int], itemsize: int) -> int:
-    """The number of stages that fits the target's shared memory. itemsize: bytes of an element of both factors."""
-    step_bytes = (blocks["BLOCK_M"] + blocks["BLOCK_N"]) * blocks["BLOCK_K"] * itemsize
-    has_bytes: int = torch.cuda.get_device_properties(0).shared_memory_per_block_optin  # type: ignore[attr-defined]
-    return max(1, min(STAGES, has_bytes // step_bytes - 1))
+BLOCKS = ("BLOCK_M", "BLOCK_N", "BLOCK_K")
 
 
 @contextmanager
@@ -69,9 +54,8 @@ def in_templates() -> Iterator[None]:
 
     def of_one_config(template: Any, *args: Any, **kwargs: Any) -> Any:
         if "BLOCK_M" in kwargs:
-            is_half = kwargs["layout"].dtype in (torch.float16, torch.bfloat16)
-            blocks = HALF_BLOCKS if is_half else BLOCKS
-            kwargs |= {**blocks, "num_warps": 8 if is_half else 4, "num_stages": stages(blocks, 2 if is_half else 4)}
+            gpu: Any = torch.cuda.get_device_properties(0)
+            kwargs |= tile_for(kwargs["layout"].dtype.itemsize, gpu.shared_memory_per_block_optin)
         if "EVEN_K" in kwargs:  # whether the last block is full; it would depend on size and config
             kwargs["EVEN_K"] = False
         return generate(template, *args, **kwargs)
@@ -117,15 +101,18 @@ def _noting_tiles(own: Any) -> Any:
     def called(kernel: Any, name: str, *args: Any, **kwargs: Any) -> None:
         graph: Any = V.graph
         factor, groups = kernel.input_nodes[-2], kernel.meta.get("GROUPS")
+        in_registers = torch.cuda.get_device_capability(0)[0] not in (9, 10)
         if groups is None:
             *_, rows, columns = map(value_of, kernel.call_sizes)
-            tiles = Tiles(rows=rows, columns=columns, depth=value_of(factor.get_size()[-1]))
+            depth = value_of(factor.get_size()[-1])
+            tiles = Tiles(rows=rows, columns=columns, depth=depth, in_registers=in_registers)
         else:
             batch, columns, *sides = map(value_of, kernel.call_sizes)
             channels = value_of(factor.get_size()[1]) // groups
             tiles = Tiles(
                 rows=batch * math.prod(sides) // kernel.meta["PHASES"], columns=columns // groups, is_product=False,
                 depth=channels * kernel.meta["ELEMENTS"], channels=channels if kernel.meta["BY_ELEMENT"] else None,
+                in_registers=in_registers,
             )  # fmt: skip
         graph.tiles = {**getattr(graph, "tiles", {}), name: tiles}
         own(kernel, name, *args, **kwargs)

@@ -1,0 +1,58 @@
+"""First configs of generated kernels, and what of them follows from the GPU."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from kernelwright.devices import TARGETS
+from kernelwright.devices.first_configs import (
+    LONG,
+    SHORT,
+    STRIDED,
+    Rows,
+    changes_for,
+    tile_for,
+    tile_of_parts,
+    tile_of_tf32x3,
+)
+from kernelwright.model import Tiles
+
+LIKELY = {"XBLOCK": 1, "R0_BLOCK": 2048, "num_warps": 16, "num_stages": 1}
+
+
+@pytest.mark.parametrize(("target", "half"), [("sm_80", 3), ("sm_86", 2), ("sm_89", 2), ("sm_90", 3), ("sm_120", 2)])
+def test_stages_of_a_tile_fit_the_shared_memory(target: str, half: int) -> None:
+    has_bytes = TARGETS[target].shared_bytes_per_block
+    assert tile_for(2, has_bytes)["num_stages"] == half
+    assert tile_for(4, has_bytes)["num_stages"] == 3
+    assert (half + 1) * 32 * 1024 <= has_bytes
+
+
+@pytest.mark.parametrize(
+    ("target", "length", "is_read_twice", "change"),
+    [("sm_90", 65536, True, LONG), ("sm_90", 131072, True, SHORT), ("sm_90", 65536, False, SHORT),
+     ("sm_90", 16384, True, SHORT), ("sm_89", 131072, True, SHORT), ("sm_100", 131072, True, LONG),
+     ("sm_86", 32768, True, SHORT)],
+)  # fmt: skip
+def test_large_blocks_are_for_rows_that_stay_in_the_cache_until_they_are_read_again(
+    target: str, length: int, is_read_twice: bool, change: dict[str, int]
+) -> None:
+    gpu, rows = TARGETS[target], Rows(length, 0, is_read_twice, is_strided=False)
+    assert list(changes_for(rows, LIKELY, gpu.multiprocessors, gpu.l2_bytes)) == [change]
+
+
+@pytest.mark.parametrize(("length", "changes"), [(64, [STRIDED]), (128, [STRIDED]), (256, [])])
+def test_strided_rows_get_many_columns_while_a_thread_can_hold_them(length: int, changes: list[dict[str, int]]) -> None:
+    rows = Rows(length, length, is_read_twice=False, is_strided=True)
+    assert list(changes_for(rows, {"XBLOCK": 8}, 132, 60 << 20)) == changes
+
+
+@pytest.mark.parametrize(("in_registers", "warps"), [(False, (4, 4)), (True, (8, 8))])
+def test_tiles_of_split_products_have_more_threads_where_factors_are_in_registers(
+    in_registers: bool, warps: tuple[int, int]
+) -> None:
+    product = Tiles(rows=1024, columns=2048, depth=4096, in_registers=in_registers)
+    assert (tile_of_parts(product)["num_warps"], tile_of_tf32x3(product)["num_warps"]) == warps
+    small = msgspec.structs.replace(product, is_product=False)
+    assert tile_of_tf32x3(small)["num_warps"] == 4, "64 x 64 results are few enough"
