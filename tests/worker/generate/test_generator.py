@@ -1051,6 +1051,36 @@ def test_sides_after_windows_and_channels_of_groups_are_sizes(shared_worker: Sta
     assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
 
 
+WINDOW_AFTER_WINDOW = """
+import torch
+import torch.nn.functional as F
+
+class Model(torch.nn.Module):
+    def __init__(self, channels, groups):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(channels, 2 * channels, 1, groups=groups)
+
+    def forward(self, x):
+        return F.avg_pool2d(F.avg_pool2d(F.avg_pool2d(self.conv(x), 3, 2), 3, 1), 3, 2).exp()
+
+def get_inputs(batch=16, channels=24, side=100):
+    return [torch.randn(batch, channels, side, side + 20)]
+
+def get_init_inputs(channels=24, groups=4):
+    return [channels, groups]
+
+CASES = [dict(name="large"), dict(name="small", small=True, batch=2, channels=8, side=23),
+         dict(name="odd", small=True, held_out=True, batch=3, channels=4, side=24)]
+"""
+
+
+def test_a_side_after_two_windows_is_told_by_the_first(shared_worker: StartedWorker, tmp_path: Path) -> None:
+    """As in a network: with stride 2, then with stride 1, after a convolution whose groups keep their number."""
+    source, small = passed_small(shared_worker, tmp_path / "windows.py", WINDOW_AFTER_WINDOW)
+    assert small == {"small": Status.PASSED, "odd": Status.PASSED}
+    assert "captured sizes only" not in source
+
+
 def test_numbers_that_are_not_the_constructors_are_not_tried_twice(tmp_path: Path) -> None:
     from kernelwright.worker.generate.symbols import numbers_to_try
     from kernelwright.worker.reference.load import load_problem

@@ -205,6 +205,7 @@ def convolution(
     The template computes those outputs of a transposed convolution that read any input, see `_spread`."""
     if x.get_dtype() not in DTYPES:
         return LOWERING(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    (groups,) = _ints([groups])
     window, count = _ints(weight.get_size()[2:]), len(weight.get_size()) - 2
     stride, padding, dilation, added = (
         (*one, *one[-1:] * (count - len(one))) for one in map(_ints, (stride, padding, dilation, output_padding))

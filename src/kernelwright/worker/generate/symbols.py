@@ -143,6 +143,8 @@ class Symbols:
         free = dividend.free_symbols | divisor.free_symbols
         if not free or not free <= self.values.keys():
             return None
+        if divisor == 1 and (known := self.env.replace(dividend)) != dividend:
+            return known  # by the symbol of another side
         if divisor != 1 and dividend.is_polynomial() and divisor.is_polynomial():
             whole, rest = sympy.div(dividend, divisor, *sorted(free, key=str))
             if rest == 0 and all(number.is_Integer for number in sympy.Poly(whole, *free).coeffs()):

@@ -56,11 +56,12 @@ class Told:
         for one, (dividend, divisor, added) in symbols.quotients.items():
             dividend, divisor = symbols.of(dividend), symbols.of(divisor)
             unknown = (dividend.free_symbols | divisor.free_symbols) - self.known
-            if symbols.of(one) != one:
+            new = (side := symbols.of(one)).free_symbols - self.known  # it may be another symbol plus a number
+            if len(new) == 1 and not unknown and (rest := side - (symbol := new.pop())).is_number:
+                yield symbol, FloorDiv(dividend, divisor, evaluate=False) + added - rest, ()
+            if side != one:
                 continue
-            if one not in self.known and not unknown:
-                yield one, FloorDiv(dividend, divisor, evaluate=False) + added, ()
-            elif one in self.known and unknown == {divisor} and not added:
+            if one in self.known and unknown == {divisor} and not added:
                 # Only a quotient without remainder tells its divisor.
                 yield divisor, FloorDiv(dividend, one, evaluate=False), (sympy.Eq(sympy.Mod(dividend, one), 0),)
             elif one in self.known and unknown == {dividend} and not added and symbols.divides(divisor, dividend):
