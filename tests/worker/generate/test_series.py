@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from generated import of_rows
 from kernelwright.model import Capture
 from kernelwright.worker.generate import series
 from kernelwright.worker.generate.series import ENDING_S, Series, _OutOfTime
@@ -33,8 +34,8 @@ def get_init_inputs():
 TIMED = Capture(kernels=(), steps=(), outputs=(), names=(), tensors=())
 
 
-def made(tmp_path: Path, limit_s: float) -> Series:
-    (tmp_path / "one.py").write_text(PROBLEM)
+def made(tmp_path: Path, limit_s: float, stated: str = "") -> Series:
+    (tmp_path / "one.py").write_text(PROBLEM + stated)
     problem = load_problem(str(tmp_path / "one.py"))
     return Series(problem, problem.cases[0], limit_s)
 
@@ -65,3 +66,15 @@ def test_a_fault_at_the_timed_sizes_ends_a_variant(tmp_path: Path, monkeypatch: 
     found = made(tmp_path, 100.0)
     assert found.ordinary() == ()
     assert found.faults == {"captures": "Inductor raised ValueError: no such operator"}
+
+
+@pytest.mark.parametrize(
+    ("stated", "templates", "made_"), [("", 1, False), ("", 0, True), ('LIBRARY = "any"', 1, True)]
+)
+def test_rows_in_one_piece_are_not_made_beside_library_calls_that_no_candidate_may_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stated: str, templates: int, made_: bool
+) -> None:
+    monkeypatch.setattr(series, "capture", lambda *given: TIMED)
+    (looped,) = of_rows().captures[:1]
+    rows = made(tmp_path, 200.0, stated).rows(looped, (TIMED,) * templates)
+    assert bool(rows) == made_

@@ -58,10 +58,11 @@ def generate(job: Generate) -> Generated:
     is_only_case = not series.numbers or all(case is base or case.derived for case in problem.cases)
     if not captures or (captures[0].sizes is None and not is_only_case):
         return Generated(reason="; ".join(series.faults.values()))
+    templates = series.templates() if any(one.library_calls for one in captures[-1].parts) else ()
     return Generated(
         captures=captures,
-        templates=series.templates() if any(one.library_calls for one in captures[-1].parts) else (),
-        rows=series.rows(captures[0]),
+        templates=templates,
+        rows=series.rows(captures[0], templates),
         inputs=inputs,
         mutates=outline.mutates,
         arguments=outline.arguments,

@@ -58,8 +58,11 @@ class Series:
     def templates(self) -> tuple[Capture, ...]:
         return self._captured("templates", in_templates)
 
-    def rows(self, first: Capture) -> tuple[Capture, ...]:
-        """Empty where no loop becomes a row in one piece. first: the ordinary capture."""
+    def rows(self, first: Capture, templates: tuple[Capture, ...]) -> tuple[Capture, ...]:
+        """Empty where no loop becomes a row in one piece, and where templates take the place of library calls: kernels
+        beside library calls are for mode `any`. first: the ordinary capture."""
+        if templates and self.problem.library != "any":
+            return ()
         looped = _loops(first)
         found = self._captured("rows", whole_rows) if looped else ()
         return tuple(one for one in found if _loops(one) < looped)
