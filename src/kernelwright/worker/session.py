@@ -112,7 +112,8 @@ class Session:
         that are `wider`. library: replaces the library mode that the problem states. dtype: of all cases; None: their
         own. Cases are derived once: later judges receive them. If this raises, no problem is loaded."""
         with self.processes.lease:
-            self._problem, self._info, self._shapes, self.ahead = None, None, (), None
+            self._problem, self._info, self._shapes = None, None, ()
+            self.ahead = None
             self._qualified.clear()
             self.report = UNCHECKED
             read = self.processes.read(to_judge.Load(path=path, dtype=dtype, which=which))
