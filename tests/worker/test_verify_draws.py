@@ -32,6 +32,7 @@ class FakeProcesses:
     now_s: float = 0.0
     on_gpu: bool = False
     limits: Limits = field(default_factory=Limits)
+    rare: list[str] = field(default_factory=list)
     drawn: list[int] = field(default_factory=list)
     asked: list[Message] = field(default_factory=list)
 
@@ -44,6 +45,8 @@ class FakeProcesses:
             return DRAWS
         if message.verb == "again":
             return [AGAIN]
+        if message.verb == "unjudged":
+            return self.rare
         if message.verb == "fill":
             self.drawn.append(message.draw)
             self.now_s += self.filling_s
@@ -62,6 +65,7 @@ class FakeSubject:
     plans: dict[str, Plan] = field(default_factory=lambda: {"small": PLAN})
     unplanned: dict[str, Any] = field(default_factory=dict)
     unfinished: dict[str, CaseResult] = field(default_factory=dict)
+    unjudged: list[str] = field(default_factory=list)
     kernels_sha: str = ""
     replayed_s: float = 0.0
     measured_s: float = 0.0
@@ -102,6 +106,17 @@ def test_a_candidate_that_is_too_slow_for_its_draws_is_not_verified_and_says_how
     assert result.status is Status.NOT_VERIFIED
     assert result.reason == "not verified: only 5 of 6 draws in 120 s (limit 100 s)"
     assert [draw for draw in processes.drawn if draw >= 0] == DRAWS[:5]
+    assert subject.unfinished == {"small": result}
+
+
+def test_a_candidate_with_elements_that_few_draws_judge_is_not_verified_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    processes = FakeProcesses(filling_s=0.0, replaying_s=0.0, rare=["1% of output 0 is judged by too few draws"])
+    subject, result = verified(processes, monkeypatch)
+    assert result.status is Status.NOT_VERIFIED
+    assert result.reason == f"not verified: {processes.rare[0]}"
+    assert subject.unjudged == processes.rare
     assert subject.unfinished == {"small": result}
 
 

@@ -91,7 +91,7 @@ from kernelwright.model.proposal import (
     Request,
     Usage,
 )
-from kernelwright.model.qualification import CaseQualification, QualificationReport, TrivialAnswer
+from kernelwright.model.qualification import CaseQualification, Drawn, QualificationReport, TrivialAnswer
 from kernelwright.model.run import BUDGET_LIMITS, Budget, BudgetLimit, KnownKernel, RunInfo, RunSettings
 from kernelwright.model.trial import Incumbent, Trial, incumbent_of, may_lead
 
@@ -127,6 +127,7 @@ __all__ = [
     "DescribeEnvironment",
     "DescribeMachine",
     "Diagnosis",
+    "Drawn",
     "Environment",
     "EvaluateCandidate",
     "Evaluation",

@@ -25,13 +25,22 @@ class TrivialAnswer(Record, frozen=True, kw_only=True):
     allclose_from: float | None
 
 
+class Drawn(Record, frozen=True, kw_only=True):
+    """A draw that judges every candidate. offered: the distribution that is tried first. used: the one that is used,
+    because it can be judged fairly. judged: the share of elements that it judges, of the output with the least."""
+
+    offered: str
+    used: str
+    judged: float
+
+
 class CaseQualification(Record, frozen=True, kw_only=True):
     """The qualification of one case. answers: trivial answers. ignored: for each input, parameter and buffer, the
     answer of a kernel that ignores it (correct for other values). constant: inputs, parameters and buffers that are the
     same in every draw. rounded: integer outputs that the framework's rounding changes; its own value and that of
     float64 both count as correct. dead: parameters and buffers that no output depends on, in float64, and inputs that
     forward gives to no operator; a kernel may leave them out. unused: other inputs that no output depends on, in
-    float64; such a problem does not qualify."""
+    float64; such a problem does not qualify. draws: of all that judge candidates; () where they were not asked for."""
 
     case: str
     answers: tuple[TrivialAnswer, ...]
@@ -40,6 +49,7 @@ class CaseQualification(Record, frozen=True, kw_only=True):
     rounded: tuple[int, ...] = ()
     dead: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
+    draws: tuple[Drawn, ...] = ()
 
     @property
     def accepted(self) -> tuple[TrivialAnswer, ...]:

@@ -62,7 +62,20 @@ def case_text(case: CaseQualification) -> str:
         f"  output {output} is whole numbers that rounding changes: each is right as PyTorch or as float64 has it"
         for output in case.rounded
     ]
-    return "\n".join(lines)
+    return "\n".join([*lines, *draws_texts(case)])
+
+
+def draws_texts(case: CaseQualification) -> list[str]:
+    """How many draws judge every candidate, those that do not judge every element, and those that were replaced."""
+    if not case.draws:
+        return []
+    partly = [f"{draw.used} ({draw.judged:.1%})" for draw in case.draws if draw.judged < 1]
+    other = [f"{draw.offered} → {draw.used}" for draw in case.draws if draw.used != draw.offered]
+    lines = [f"  {len(case.draws)} draws judge every candidate, {len(case.draws) - len(partly)} of them every element"]
+    lines += [f"  inputs that judge only a share of the elements: {'; '.join(partly)}"] * bool(partly)
+    return lines + [f"  inputs that cannot be judged fairly, and those in their place: {'; '.join(other)}"] * bool(
+        other
+    )
 
 
 def usual_text(report: QualificationReport) -> str:

@@ -86,7 +86,7 @@ class Session:
         self._problem: to_judge.Load | None = None
         self._info: ProblemInfo | None = None
         self._shapes: tuple[CaseShape, ...] = ()
-        self._qualified: dict[str, CaseQualification | str] = {}
+        self._qualified: dict[tuple[str, bool], CaseQualification | str] = {}
         self.report = UNCHECKED
         """The qualification of the problem, set by `qualify`; every evaluation repeats it."""
         self.measured_s = 0.0
@@ -158,13 +158,15 @@ class Session:
         """What a recorder receives for each case, and for the strided copy of a small case."""
         return self._shapes
 
-    def qualification(self, case: str) -> CaseQualification | str:
-        """Which trivial answers pass on a case, or why the judge cannot tell. The judge is asked once per case."""
+    def qualification(self, case: str, draws: bool = False) -> CaseQualification | str:
+        """Which trivial answers pass on a case, or why the judge cannot tell. The judge is asked once per case. draws:
+        whether to describe its draws."""
         with self.processes.lease:
-            if case not in self._qualified:
-                answer = self.processes.ask_judge(to_judge.Qualify(case=case))
-                self._qualified[case] = answer if isinstance(answer, str) else codec.record(answer, CaseQualification)
-            return self._qualified[case]
+            key = case, draws
+            if key not in self._qualified:
+                answer = self.processes.ask_judge(to_judge.Qualify(case=case, draws=draws))
+                self._qualified[key] = answer if isinstance(answer, str) else codec.record(answer, CaseQualification)
+            return self._qualified[key]
 
     def profile(self, key: str, take: Callable[[], Profile]) -> Profile:
         """The profile with this key, taken once."""

@@ -73,8 +73,16 @@ PRODUCTS = [
 def test_large_values_do_not_decide_where_rounding_of_what_is_exponentiated_does(
     tmp_path: Path, expression: str
 ) -> None:
-    asked = decided(judge(tmp_path, expression))
-    assert not {values.LARGE, values.HUGE, values.GREAT} & set(asked.values())
+    """Such draws are not used, or leave out the elements that another reading moves."""
+    made = judge(tmp_path, expression)
+    for draw in made.draws_for("small"):
+        answer = made.answer("small", draw)
+        if answer.distribution not in (values.LARGE, values.HUGE, values.GREAT):
+            continue
+        ((left_out,), (expected,)) = answer.left_out, answer.expected
+        (other,) = rounding.roughly(cast(answer.instance, "float64"), torch.float32, seed=1234)
+        assert left_out is not None
+        assert bool((left_out | ((other - expected).abs() <= 1e-3)).all())
 
 
 @pytest.mark.parametrize("expression", [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -78,6 +79,16 @@ ATTENTION = (
     "torch.softmax((x[0] @ x[1].mT * 0.25).masked_fill(~torch.ones(8, 8, dtype=torch.bool).tril(), float('-inf')), -1)"
     " @ x[2]"
 )
+
+
+def product_from_the_last(x: Tensor) -> Tensor:
+    """A scan that begins with the last factors."""
+    return functools.reduce(torch.mul, x.flip(-1).unbind(-1))
+
+
+FACTORS_THAT_OVERFLOW = (
+    "torch.cat([torch.full((8, 9), 1e-4), torch.full((8, 9), 1.1e4)], 1) * (1 + torch.rand(8, 18) / 9)"
+)
 HALVES = "torch.cat([torch.ones(8, 1), torch.randn(8, 31).sign() / 2], 1) * (1143 / 1024)"
 """With a scale of 9/1024 the quotients are exact."""
 
@@ -93,6 +104,7 @@ KERNELS: dict[str, tuple[str, str, Callable[[Tensor], Tensor]]] = {
     ),
     "a mean by division": ("((x - x.mean(-1, keepdim=True)) ** 2).mean(-1)", "torch.randn(1, 3, 51)", variance),
     "a variance about a rounded mean": ("x.var(-1, correction=0)", "torch.randn(1, 3, 51)", variance),
+    "factors in another order": ("x.prod(-1)", FACTORS_THAT_OVERFLOW, product_from_the_last),
 }  # fmt: skip
 """By row: a problem and an honest kernel for it."""
 
@@ -133,7 +145,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "_log_softmax": lambda: torch.log_softmax(X, 0), "logsumexp": lambda: torch.logsumexp(X, -1),
     "softplus": lambda: F.softplus(X), "log1p": lambda: torch.log1p(X.abs()), "expm1": lambda: torch.expm1(X),
     "tanh": lambda: torch.tanh(X), "div": lambda: X / 3.0, "reciprocal": lambda: torch.reciprocal(X),
-    "mean": lambda: X.mean(0), "var": lambda: X.var(-1), "var_mean": lambda: torch.var_mean(X, 0, keepdim=True),
+    "mean": lambda: X.mean(0), "prod": lambda: X.prod(1), "cumprod": lambda: X.cumprod(1),
+    "var": lambda: X.var(-1), "var_mean": lambda: torch.var_mean(X, 0, keepdim=True),
     "mm": lambda: X @ SQUARE, "bmm": lambda: BATCH @ BATCH, "mv": lambda: torch.mv(X, SQUARE[0]),
     "dot": lambda: torch.dot(X[0], X[1]), "vdot": lambda: torch.vdot(X[0], X[1]),
     "addmm": lambda: torch.addmm(SQUARE[0], X, SQUARE, alpha=0.3), "addmv": lambda: torch.addmv(X[:, 0], X, SQUARE[0]),

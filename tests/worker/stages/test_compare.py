@@ -71,7 +71,8 @@ class FakeProcesses:
             raise ProblemError("the GPU's memory does not hold it")
         if verb == "check":
             return {"case": "large", "status": "wrong" if message.draw in self.wrong else "passed"}
-        answers = {"draws": [0, 1], "again": [AGAIN], "prepare": {"method": "graph", "sets": 1}, "sample": 10.0}
+        answers = {"draws": [0, 1], "again": [AGAIN], "prepare": {"method": "graph", "sets": 1}, "sample": 10.0,
+                   "unjudged": []}  # fmt: skip
         return answers.get(verb, (12.0, 3.0) if verb == "call" else 9.0)
 
     def ask_bench(self, message: Message, limit_s: float = 0.0, plan: Any = None) -> Any:
@@ -108,7 +109,7 @@ class FakeSubject(Subject):
 
     def __init__(self, processes: FakeProcesses) -> None:
         self.processes, self.session = cast(Processes, processes), cast(Session, processes)
-        self.plans, self.unplanned = {"large": PLAN}, {}
+        self.plans, self.unplanned, self.shared = {"large": PLAN}, {}, {}
         self.kernels_sha, self.kernels, self.code = "", {}, {}
         self.replayed_s = self.measured_s = 0.0
         self.sent = {}

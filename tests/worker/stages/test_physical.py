@@ -56,7 +56,8 @@ class FakeProcesses:
             self.checked.append((self.judges, message.case))
             status = "wrong" if self.checked[-1] in self.wrong else "passed"
             return {"case": message.case, "status": status, "reason": "off by 1" if status == "wrong" else ""}
-        answers = {"draws": [0, 1], "again": [AGAIN], "prepare": {"method": "graph", "sets": 1}, "sample": 10.0}
+        answers = {"draws": [0, 1], "again": [AGAIN], "prepare": {"method": "graph", "sets": 1}, "sample": 10.0,
+                   "unjudged": []}  # fmt: skip
         return answers.get(verb, (12.0, 3.0) if verb == "call" else 9.0)
 
     def ask_bench(self, message: Message, limit_s: float = 0.0, plan: Any = None) -> Any:
@@ -81,7 +82,7 @@ class FakeSubject(Subject):
             cast(Session, processes),
             Candidate(source=""),
         )
-        self.plans, self.unplanned = {"large": PLAN}, {}
+        self.plans, self.unplanned, self.shared = {"large": PLAN}, {}, {}
         self.kernels_sha = self.kernels_path = ""
         self.replayed_s = self.measured_s = 0.0
         self.sent, self.declared = {}, ()

@@ -1,14 +1,14 @@
 """The answer to one random draw: its inputs, the expected outputs in float64, and the framework's own error.
 
-A distribution on which the reference overflows or gives mostly NaN in the problem's dtype is not used to judge a
-candidate; the next milder distribution is drawn instead. Strict distributions (zeros, ties, very large or small values)
-have more conditions. All outputs of the framework have to be finite and precise. For large values, rounding of
-intermediate results must not change the outputs much, and no operator may overflow in float32.
+A distribution on which the reference gives mostly NaN, or too few elements can be judged fairly (`fairness`), is not
+used to judge a candidate; the next milder distribution is drawn instead. For very large values, no operator may
+overflow in float32.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_leaves
 
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case, TensorSpec
-from kernelwright.worker.judge import elementwise, float8, rounding, tf32, tolerance
+from kernelwright.worker.judge import elementwise, fairness, float8, rounding, tf32, tolerance
 from kernelwright.worker.judge.choices import INDICES, Choosing, Pick, keeping
 from kernelwright.worker.judge.untouched import untouched
 from kernelwright.worker.reference import signal, values, weights
@@ -34,9 +34,6 @@ from kernelwright.worker.reference.instance import (
 )
 from kernelwright.worker.reference.load import LoadedProblem
 
-LEAST_FINITE = 0.5
-"""The least share of finite expected outputs. With fewer, a comparison says little, and the draw is not usable."""
-
 WIDENED = 8
 """The range of float64's exponents over float32's. Where an operator overflows on values whose exponent is as many
 times as large, a kernel overflows in float32. PyTorch itself may not: it computes some operators in a wider type. All
@@ -44,9 +41,6 @@ these values are positive: silu(-1e31) * 1e31 is 0, but not for a kernel that mu
 
 SAME_TWICE = 1e-6
 """Share of an output's scale by which two calls in float64 may differ, because sums may add up in any order."""
-
-HEADROOM = 0.5
-"""Limit on expected values, as a share of the dtype's largest number. Above it, a rounding error may give infinity."""
 
 
 @dataclass
@@ -58,7 +52,8 @@ class Answer:
     on the problem's own inputs, and the framework's largest error in units. left_alone: for each input that forward
     changes in place the elements that it does not touch. choices: for each output of indices how PyTorch may choose
     among equal values. others: for each output, what is as right as `expected` (`chosen_otherwise`). picks: of the
-    equal values, those that `expected` is of. overflows: whether a value is past the largest number of a float8 output.
+    equal values, those that `expected` is of. left_out: for each output, the elements that judge nothing (`fairness`);
+    None if each does.
     """
 
     instance: Instance
@@ -77,7 +72,7 @@ class Answer:
     choices: list[Pick | None] = field(default_factory=list)
     others: list[list[torch.Tensor]] = field(default_factory=list)
     picks: list[Pick] = field(default_factory=list)
-    overflows: bool = False
+    left_out: list[torch.Tensor | None] = field(default_factory=list)
 
     @property
     def as_given(self) -> bool:
@@ -121,24 +116,31 @@ def answered(
         if tried == values.AS_GIVEN:
             break
         try:
-            if any("prod" in name for name in operators) and rounding.products_may_overflow(drawn(tried)):
-                continue  # a scan that begins with the last factors has infinity times 0
             answer = judged(drawn(tried), tried)
-            if tried in values.MAGNITUDES and not steady(answer, seed):
+            if not is_usable(answer, sensitive):
                 continue
             if tried in values.MAGNITUDES and overflows(answer.instance, drawn(tried, widened=WIDENED)):
                 continue
+            if not sensitive and operators & rounding.MAY_OVERFLOW and overflows_in_another_order(answer):
+                continue
+            answer = measured(answer)
         except ProblemError as error:
             if is_out_of_memory(error):
                 raise
             continue  # the reference asserts something about its inputs
-        if answer.overflows:
-            continue
-        if tried == values.SPECIAL and any(map(tolerance.is_quantized, answer.dtypes)):
+        is_infinite = tried == values.SPECIAL or (tried in values.INFINITE and any(o.finite < 1 for o in answer.own))
+        if is_infinite and any(map(tolerance.is_quantized, answer.dtypes)):
             continue  # devices differ in the whole number or float8 that a NaN or an infinity becomes
-        if all(map(precise if tried in values.STRICT else usable, answer.own, answer.dtypes)):
-            return measured(answer)
+        if fairness.are_few(answer.left_out):
+            return answer
     return measured(judged(drawn(values.AS_GIVEN)))
+
+
+def is_usable(answer: Answer, partly: bool) -> bool:
+    """Whether an answer judges enough elements. partly: whether it may leave some out."""
+    if any(own.finite < fairness.LEAST_FINITE for own in answer.own):
+        return False
+    return fairness.are_few(answer.left_out) if partly else all(one is None for one in answer.left_out)
 
 
 def random_operators(operators: frozenset[str]) -> list[str]:
@@ -179,9 +181,15 @@ def judged(
         produced = as_before(instance, exact, framework_outputs(instance))
     chosen = [next((pick for pick in noted.picks if pick.is_in(one)), None) for one in produced]
     del noted
+    lenient = distribution != values.AS_GIVEN
+    left_out: list[torch.Tensor | None] = [None] * len(exact)
     with keeping(seen.picks):
-        own = own_errors(instance, produced, exact, distribution != values.AS_GIVEN) if known is None else known
         in_float8 = float8.rounded(instance, produced, exact)
+        own = own_errors(instance, produced, exact, lenient, left_out) if known is None else known
+        if lenient and known is None:
+            left_out = unfair(produced, exact, own, in_float8, distribution in values.STRICT)
+            if any(one is not None for one in left_out):
+                own = own_errors(instance, produced, exact, lenient, left_out)
         rounded = [(one.least, one.largest) if one else also
                    for one, also in zip(in_float8, as_right(instance, produced, exact), strict=True)]  # fmt: skip
         left_alone = untouched(instance, produced, exact)
@@ -202,8 +210,7 @@ def judged(
         instance=instance, distribution=distribution, expected=expected, own=own,
         dtypes=[p.dtype for p in produced], rounded=rounded, nbytes=sum(t.nbytes for t in tensors),
         sensitive=[None] * len(produced), floors=[], units=[], left_alone=left_alone,
-        choices=chosen, others=others, picks=seen.picks,
-        overflows=any(one is not None and one.overflows for one in in_float8),
+        choices=chosen, others=others, picks=seen.picks, left_out=left_out,
     )  # fmt: skip
 
 
@@ -235,18 +242,40 @@ def chosen_otherwise(
     return others
 
 
+def unfair(
+    produced: tuple[torch.Tensor, ...], exact: tuple[torch.Tensor, ...], own: list[tolerance.Errors],
+    in_float8: list[float8.Rounded | None], strict: bool,
+) -> list[torch.Tensor | None]:  # fmt: skip
+    """For each output the elements for which the framework's own result is no guide; None if it is one for each."""
+    found: list[torch.Tensor | None] = []
+    for p, e, o, f in zip(produced, exact, own, in_float8, strict=True):
+        mask = None if fairness.is_guide(o, p.dtype, strict) else fairness.unguided(p, e, strict)
+        if f is not None and bool(f.beyond.any()):
+            mask = f.beyond if mask is None else mask | f.beyond
+        found.append(mask)
+    return found
+
+
 def own_errors(
-    instance: Instance, produced: tuple[torch.Tensor, ...], exact: tuple[torch.Tensor, ...], lenient: bool
-) -> list[tolerance.Errors]:
-    """The framework's own error of each output. lenient: as in `tolerance.errors`."""
-    own = [tolerance.errors(p, e, lenient) for p, e in zip(produced, exact, strict=True)]
-    widest = [p.dtype in tolerance.WIDEST for p in produced]
+    instance: Instance, produced: tuple[torch.Tensor, ...], exact: tuple[torch.Tensor, ...], lenient: bool,
+    left_out: Sequence[torch.Tensor | None],
+) -> list[tolerance.Errors]:  # fmt: skip
+    """The framework's own error of each output. lenient: as in `tolerance.errors`. left_out: the elements of each that
+    do not count."""
+
+    def found(made: Sequence[torch.Tensor]) -> list[tolerance.Errors]:
+        return [tolerance.errors(fairness.without(p, mask), fairness.without(e, mask), lenient)
+                for p, e, mask in zip(made, exact, left_out, strict=True)]  # fmt: skip
+
+    own, widest = found(produced), [p.dtype in tolerance.WIDEST for p in produced]
     if any(widest):
-        coarse = in_float32(instance, exact, lenient) or own
+        narrow = accepted(lambda: as_before(instance, exact, outputs(cast(instance, "float32"))))
+        coarse = own if narrow is None else found(narrow)
         own = [_narrowed(o, c) if w else o for o, c, w in zip(own, coarse, widest, strict=True)]
     if tf32.is_used(instance):
-        found = (tolerance.errors(r, e, lenient) for r, e in zip(tf32.outputs_with_tf32(instance), exact, strict=True))
-        own = [with_tf32(o, f) if p.dtype == torch.float32 else o for o, f, p in zip(own, found, produced, strict=True)]
+        others = found(tf32.outputs_with_tf32(instance))
+        own = [with_tf32(o, f) if p.dtype == torch.float32 else o
+               for o, f, p in zip(own, others, produced, strict=True)]  # fmt: skip
     return own
 
 
@@ -278,20 +307,29 @@ def with_sensitivity(answer: Answer, seed: int, floors: list[float] | None) -> A
     wide = cast(answer.instance, "float64")
     exact = outputs(wide)
     found = elementwise.sensitivities(wide, exact, seed)
-    moved = rounding.deviations(wide, exact, answer.dtypes, seed)
-    found = [None if s is None or tolerance.is_quantized(dtype) else torch.maximum(s, m.to(s.dtype))
-             for s, m, dtype in zip(found, moved, answer.dtypes, strict=True)]  # fmt: skip
     floors = [elementwise.typical(e) for e in exact] if floors is None else floors
     runs = [framework_outputs(answer.instance)]
     if tf32.is_used(answer.instance):
         runs.append(tf32.outputs_with_tf32(answer.instance))
-    units = [0.0] * len(exact)
-    for made in runs:
-        for i, (p, e, s, f) in enumerate(zip(made, exact, found, floors, strict=True)):
-            if s is not None and p.numel():
-                units[i] = max(units[i], float(elementwise.in_units(p, e, s, f, answer.dtypes[i]).amax()))
+    moves = rounding.deviations(wide, exact, answer.dtypes, seed)
+    left_out, units = list(answer.left_out), [0.0] * len(exact)
+    for i, (e, s, moved, f, dtype) in enumerate(zip(exact, found, moves, floors, answer.dtypes, strict=True)):
+        if s is None or tolerance.is_quantized(dtype):
+            found[i] = None
+            continue
+        found[i] = largest = torch.maximum(s, moved.where(moved.isfinite(), 0.0).to(s.dtype))
+        for made in runs if e.numel() else ():
+            off = elementwise.in_units(
+                fairness.without(made[i], left_out[i]), fairness.without(e, left_out[i]), largest, f, dtype
+            )
+            units[i] = max(units[i], float(off.amax()))
+        beyond = ~moved.isfinite()
+        if answer.distribution in values.MAGNITUDES:
+            beyond |= elementwise.beyond(moved, s, e, f, units[i], dtype)
+        if not answer.as_given and bool(beyond.any()):
+            left_out[i] = beyond if (known := left_out[i]) is None else known | beyond
     nbytes = answer.nbytes + sum(tensor.nbytes for tensor in found if tensor is not None)
-    return replace(answer, sensitive=found, floors=floors, units=units, nbytes=nbytes)
+    return replace(answer, sensitive=found, floors=floors, units=units, nbytes=nbytes, left_out=left_out)
 
 
 def with_scales_moved(answer: Answer, seed: int) -> Answer:
@@ -313,14 +351,6 @@ def as_before(
     return made
 
 
-def in_float32(instance: Instance, exact: tuple[torch.Tensor, ...], lenient: bool) -> list[tolerance.Errors]:
-    """The framework's errors in float32; empty if it refuses float32."""
-    produced = accepted(lambda: as_before(instance, exact, outputs(cast(instance, "float32"))))
-    if produced is None:
-        return []
-    return [tolerance.errors(p, e, lenient) for p, e in zip(produced, exact, strict=True)]
-
-
 def _narrowed(own: tolerance.Errors, coarse: tolerance.Errors) -> tolerance.Errors:
     """The framework's error in float64, with which nothing wider can be compared. It is the float32 error times the
     ratio of the two precisions or, if float32 gives other NaN or infinities, the difference of two float64 runs."""
@@ -330,28 +360,10 @@ def _narrowed(own: tolerance.Errors, coarse: tolerance.Errors) -> tolerance.Erro
     return replace(own, max_abs=coarse.max_abs * ratio, rms_abs=coarse.rms_abs * ratio)
 
 
-def usable(own: tolerance.Errors, dtype: torch.dtype) -> bool:
-    """Whether the framework's output in `dtype` is finite at the same elements as float64's, and mostly finite, and,
-    if it is not quantized, far enough from the dtype's largest number."""
-    if own.special or own.finite < LEAST_FINITE:
-        return False
-    return tolerance.is_quantized(dtype) or own.scale.largest <= HEADROOM * torch.finfo(dtype).max
-
-
-def precise(own: tolerance.Errors, dtype: torch.dtype) -> bool:
-    """Whether the framework's output in `dtype` is usable, finite everywhere, and right in half of its digits."""
-    if not usable(own, dtype) or own.finite < 1.0:
-        return False
-    return own.max_abs == 0.0 if tolerance.is_whole(dtype) else own.max_rel <= torch.finfo(dtype).eps ** 0.5
-
-
-def steady(answer: Answer, seed: int) -> bool:
-    """Whether outputs keep half of their digits when intermediate results are rounded to the output's dtype."""
-    floats = [tolerance.real(dtype) for dtype in answer.dtypes if not tolerance.is_quantized(dtype)]
-    with keeping(answer.picks):
-        made = rounding.roughly(cast(answer.instance, "float64"), floats[0] if floats else torch.float32, seed)
-    found = [tolerance.errors(m, e) for m, e in zip(made, answer.expected, strict=True)]
-    return all(map(precise, found, answer.dtypes))
+def overflows_in_another_order(answer: Answer) -> bool:
+    """Whether a row gives infinity or NaN where float64 does not, for cases too large for `rounding.deviations`."""
+    made = rounding.roughly(cast(answer.instance, "float64"), torch.float32, 0, share=0.0)
+    return any(bool((e.isfinite() & ~m.isfinite()).any()) for m, e in zip(made, answer.expected, strict=True))
 
 
 def overflows(instance: Instance, widened: Instance) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from kernelwright.worker.judge import elementwise, tolerance
+from kernelwright.worker.judge import elementwise, fairness, tolerance
 from kernelwright.worker.judge.choices import nearest
 from kernelwright.worker.judge.draws import Draws
 
@@ -38,8 +38,10 @@ def compared(draws: Draws, case: str, draw: int, output: int, actual: torch.Tens
     expected, sensitive = answer.expected[output], answer.sensitive[output]
     if answer.choices and (choice := answer.choices[output]) is not None:
         actual = choice.settled(actual, expected)
+    left_out = answer.left_out[output]
+    actual, expected = fairness.without(actual, left_out), fairness.without(expected, left_out)
     if answer.others:
-        expected = nearest(actual, expected, answer.others[output])
+        expected = nearest(actual, expected, [fairness.without(one, left_out) for one in answer.others[output]])
 
     def errors(made: torch.Tensor) -> tuple[tolerance.Errors, str]:
         found = tolerance.errors(made, expected, not answer.as_given, answer.rounded[output], limit.scale)

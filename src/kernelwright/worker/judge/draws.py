@@ -19,17 +19,17 @@ import torch
 
 from kernelwright import codec
 from kernelwright.errors import ProblemError
-from kernelwright.model import Case, TensorSpec
+from kernelwright.model import Case, Drawn, TensorSpec
 from kernelwright.worker.bounds.case_work import case_work
-from kernelwright.worker.judge import terms, tolerance
+from kernelwright.worker.judge import fairness, terms, tolerance
 from kernelwright.worker.judge.answer import (
     Answer,
     answered,
     as_described,
+    is_usable,
     judged,
     random_operators,
     refuse_random,
-    usable,
     with_sensitivity,
 )
 from kernelwright.worker.judge.choices import keeping
@@ -90,7 +90,7 @@ class Draws:
     """The random draws of all cases of a problem, and their answers and tolerances.
 
     specs, work: by case; flop: of the products in work. errors, units, floors: of the answers that were made so far.
-    measured: the draws whose tolerances are known.
+    left_out: what these do not judge. measured: the draws whose tolerances are known.
     """
 
     def __init__(self, problem: LoadedProblem, device: str) -> None:
@@ -106,6 +106,7 @@ class Draws:
         self.kept = Kept(device)
         self.errors: dict[tuple[str, int], tuple[str, list[tolerance.Errors]]] = {}
         self.units: dict[tuple[str, int], list[float]] = {}
+        self.left_out: dict[tuple[str, int], list[torch.Tensor | None]] = {}
         self.measured: set[tuple[str, int]] = set()
         self.floors: dict[str, list[float]] = {}
         self.gains: dict[str, dict[str, float]] = {}
@@ -135,7 +136,8 @@ class Draws:
         random.Random(f"{self.problem.source} {case}").shuffle(order)
         if self._samples(case):
             always = [draw for draw in order if values.DISTRIBUTIONS[draw] in ALWAYS]
-            others = [draw for draw in order if draw not in always]
+            others = [draw for draw in order if draw not in always
+                      and values.DISTRIBUTIONS[draw] not in values.MAGNITUDES]  # fmt: skip
             if self.is_large(case):
                 others = [draw for draw in others if values.DISTRIBUTIONS[draw] in values.CHEAP]
             order = always + others[: 1 if self.is_large(case) else OTHERS]
@@ -163,8 +165,24 @@ class Draws:
         draws = copy.copy(self)
         draws.secret = int(codec.sha(self.problem.source)[:15], 16)
         draws.kept, draws.errors, draws.units, draws.floors = Kept(self.device), {}, {}, {}
-        draws.measured_terms, draws.measured = {}, set()
+        draws.measured_terms, draws.measured, draws.left_out = {}, set(), {}
         return draws
+
+    def drawn(self, case: str) -> tuple[Drawn, ...]:
+        """Each draw that judges every candidate on a case, with the share of elements that it judges."""
+        found = []
+        for draw in sorted(self.draws_for(case), key=lambda one: one % PERIOD):
+            left_out = self.answer(case, draw).left_out
+            share = fairness.share_of([one for one in left_out if one is not None])
+            found.append(Drawn(offered=values.DISTRIBUTIONS[draw % PERIOD], used=self.errors[case, draw][0],
+                               judged=1 - share))  # fmt: skip
+        return tuple(found)
+
+    def unjudged(self, case: str) -> list[str]:
+        """The outputs of a case with elements that too few draws judge, in words. The draws have been made."""
+        rare = fairness.rarely_judged([self.left_out[case, draw] for draw in self.draws_for(case)])
+        return [f"{share:.1%} of output {output} of case {case} is judged by less than half of the draws"
+                for output, share in rare.items()]  # fmt: skip
 
     def _changes(self, case: str, distribution: str) -> bool:
         """Whether a distribution changes anything: a distribution of parameters needs float parameters."""
@@ -182,7 +200,9 @@ class Draws:
         answer = accepted(partial(self.answer, case, draw))
         if answer is None:
             return [], count
-        return ([draw] if all(map(usable, answer.own, answer.dtypes)) else []), count
+        are_guides = (fairness.is_guide(own, dtype, strict=False)
+                      for own, dtype in zip(answer.own, answer.dtypes, strict=True))  # fmt: skip
+        return ([draw] if is_usable(answer, partly=False) and all(are_guides) else []), count
 
     def answer(self, case: str, draw: int) -> Answer:
         """Inputs and expected outputs of one draw, from the cache or made now."""
@@ -207,6 +227,7 @@ class Draws:
             self.kept.give_back()
             made = self._made(case, draw)
         self.errors[case, draw], self.units[case, draw] = (made.distribution, made.own), made.units
+        self.left_out[case, draw] = made.left_out
         if draw == 0:
             self.floors[case] = made.floors
         if self.device != "cpu":

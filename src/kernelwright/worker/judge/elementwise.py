@@ -26,6 +26,10 @@ MULTIPLE = 48.0
 """The error that is allowed, in units; times the framework's own largest error in units, if that is above 1. Nearly all
 honest kernels on the CPU stay under 4; x tanh(log(1 + exp(x))) for Mish reaches 27 (docs/evaluation.md)."""
 
+ADDED = 4.0
+"""How many times its tolerance without readings (`rounding`) a reading may move an element of very large inputs, beyond
+that tolerance. An element that it moves further is left out (`fairness`), unless half of its digits stay."""
+
 EXPLAINED = {torch.float16: 2.0, torch.bfloat16: 2.0}
 EXPLAINED_ELSEWHERE = 16.0
 """An error up to this many eps of an element's sensitivity is ignored on the scale of the output. A kernel in half
@@ -165,6 +169,15 @@ def in_units(actual: Tensor, expected: Tensor, sensitivity: Tensor, floor: float
     unit = info.eps * (sensitivity.double() + expected.abs().double() + floor)
     sure = error.isfinite() & unit.isfinite() & (error > info.smallest_normal)
     return torch.where(sure, error / unit, 0.0)
+
+
+def beyond(
+    reading: Tensor, sensitivity: Tensor, expected: Tensor, floor: float, own: float, dtype: torch.dtype
+) -> Tensor:
+    """The elements that a reading moves so far that the next one may give infinity. reading: the moves in eps.
+    sensitivity: without readings. own: as for `allowed`."""
+    most = max((1 + ADDED) * allowed(own), 1 / math.sqrt(torch.finfo(dtype).eps))
+    return torch.gt(reading, most * (sensitivity + expected.abs() + floor).double())
 
 
 def allowed(own: float) -> float:

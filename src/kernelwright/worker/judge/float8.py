@@ -20,13 +20,13 @@ from kernelwright.worker.reference.instance import Instance, accepted, cast, giv
 
 @dataclass(frozen=True)
 class Rounded:
-    """Of one float8 output: the least and the largest right value of each element, in float32. overflows: whether a
-    finite value is past the largest number of the dtype: PyTorch makes infinity, NaN or that number of it, depending on
-    its version and the dtype, and a kernel that number."""
+    """Of one float8 output: the least and the largest right value of each element, in float32. beyond: finite values
+    past the largest number of the dtype: PyTorch makes infinity, NaN or that number of them, depending on its version
+    and the dtype, and a kernel that number."""
 
     least: Tensor
     largest: Tensor
-    overflows: bool
+    beyond: Tensor
 
 
 def rounded(instance: Instance, produced: Sequence[Tensor], exact: Sequence[Tensor]) -> list[Rounded | None]:
@@ -55,7 +55,7 @@ def rounded(instance: Instance, produced: Sequence[Tensor], exact: Sequence[Tens
         found[position] = Rounded(
             least=functools.reduce(torch.minimum, right, near[0]),
             largest=functools.reduce(torch.maximum, right, near[1]),
-            overflows=bool((value.isfinite() & (value.abs() > info.max * (1 + info.eps / 4))).any()),
+            beyond=value.isfinite() & (value.abs() > info.max * (1 + info.eps / 4)),
         )
     return found
 

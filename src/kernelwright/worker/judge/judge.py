@@ -191,14 +191,17 @@ class Judge:
             allowed_rel_error=found.limit.max_rel, element_error=found.element, allowed_element_error=found.allowed,
         )  # fmt: skip
 
-    def qualify(self, case: str) -> CaseQualification | str:
-        """Whether trivial answers would pass on this case; a reason if this machine cannot compute it."""
+    def qualify(self, case: str, draws: bool = False) -> CaseQualification | str:
+        """Whether trivial answers would pass on this case; a reason if this machine cannot compute it. draws: whether
+        to describe all draws."""
         known = self.draws.cases[case]
         size, flop = compulsory_bytes(self.specs[case]), self.draws.flop[case]
         if self.device == "cpu" and not known.small and (size > CPU_BYTES or flop > CPU_FLOP):
             return "too large to be computed without a GPU"
         try:
-            return qualification(self.draws.foreseeable(), case)
+            foreseeable = self.draws.foreseeable()
+            found = qualification(foreseeable, case)
+            return msgspec.structs.replace(found, draws=foreseeable.drawn(case)) if draws else found
         finally:
             self.draws.kept.give_back()  # to the bench, and to other programs on this GPU
 
@@ -313,8 +316,10 @@ def respond(judge: Judge, message: messages.ToJudge) -> Any:
             return judge.draws.read_as_dense(judge.strided[case], reading) if is_padded else ([], 0)
         case messages.Again(case=case):
             return judge.draws.following(judge.strided.get(case, case))
-        case messages.Qualify(case=case):
-            return codec.plain(judge.qualify(case))
+        case messages.Qualify(case=case, draws=draws):
+            return codec.plain(judge.qualify(case, draws))
+        case messages.Unjudged(case=case):
+            return [] if case in judge.strided else judge.draws.unjudged(case)
         case messages.AddPlan(name=name, plan=plan):
             return remember(judge.plans, name, plan)
         case messages.Measure(case=case, draw=draw):

@@ -50,6 +50,15 @@ class AsDense(Message, frozen=True, kw_only=True, tag="as_dense"):
 
 
 class Qualify(Message, frozen=True, kw_only=True, tag="qualify"):
+    """Whether trivial answers would pass on a case. draws: whether to describe its draws, which takes all of them."""
+
+    case: str
+    draws: bool = False
+
+
+class Unjudged(Message, frozen=True, kw_only=True, tag="unjudged"):
+    """What too few draws of a verified case judge, in words."""
+
     case: str
 
 
@@ -123,6 +132,6 @@ class Forget(Message, frozen=True, kw_only=True, tag="forget"):
 
 
 ToJudge = (
-    Load | Shapes | Peaks | Draws | Again | AsDense | Qualify | AddPlan | Measure | Fill | Check
+    Load | Shapes | Peaks | Draws | Again | AsDense | Qualify | Unjudged | AddPlan | Measure | Fill | Check
     | Prepare | CaptureAgain | Sample | Call | Warm | Forget
 )  # fmt: skip

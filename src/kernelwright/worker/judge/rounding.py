@@ -64,8 +64,8 @@ def roughly(
 
 def deviations(wide: Instance, exact: tuple[Tensor, ...], dtypes: list[torch.dtype], seed: int) -> list[Tensor]:
     """For each output, how far its elements move when intermediate results and forward's number arguments are rounded,
-    in eps of its dtype. wide: the instance in float64; exact: its outputs. 0 for quantized outputs, and where a move is
-    not finite."""
+    in eps of its dtype. wide: the instance in float64; exact: its outputs. 0 for quantized outputs, and where these are
+    not finite; infinite where a reading alone is not."""
     found = [torch.zeros_like(output, dtype=torch.float64) for output in exact]
     smooth = [one.is_floating_point and not is_float8(one) for one in dtypes]
     dtype = next((one for one, is_smooth in zip(dtypes, smooth, strict=True) if is_smooth), torch.float32)
@@ -73,10 +73,11 @@ def deviations(wide: Instance, exact: tuple[Tensor, ...], dtypes: list[torch.dty
     readings = [roughly(wide, dtype, seed, shifted, number) for number in range(READINGS)]
     narrow = with_narrow_numbers(wide)
     for made in readings if narrow is None else [*readings, outputs(narrow)]:
-        for position, one in enumerate(made):
-            if smooth[position] and one.shape == exact[position].shape:
-                moved = (one.double() - exact[position].double()).abs() / torch.finfo(dtypes[position]).eps
-                torch.maximum(found[position], moved.nan_to_num(0.0, 0.0, 0.0), out=found[position])
+        for position, (one, known) in enumerate(zip(made, exact, strict=True)):
+            if smooth[position] and one.shape == known.shape:
+                moved = (one.double() - known.double()).abs() / torch.finfo(dtypes[position]).eps
+                moved = moved.nan_to_num(math.inf).where(known.isfinite(), 0.0)
+                torch.maximum(found[position], moved, out=found[position])
     return found
 
 
@@ -110,22 +111,6 @@ def computed_in(instance: Instance) -> torch.dtype:
         outputs(instance)
     halves = [one for one in dtypes if torch.finfo(one).eps > torch.finfo(torch.float32).eps]
     return min(halves, key=lambda one: torch.finfo(one).eps) if len(halves) == len(dtypes) > 0 else torch.float32
-
-
-def products_may_overflow(instance: Instance) -> bool:
-    """Whether a `prod` or a `cumprod` has factors whose product float32 does not hold. A kernel that multiplies these
-    first, and a zero or small numbers later, computes NaN or infinity where forward does not."""
-    largest = [0.0]  # binary logarithms of the largest products of some factors
-
-    def see(func: Any, args: Any, named: Any, made: Any) -> None:
-        if func.overloadpacket.__name__ in ("prod", "cumprod") and args[0].is_floating_point() and args[0].numel():
-            above_one = args[0].abs().float().nan_to_num_(nan=0.0, posinf=math.inf).clamp_(min=1.0).log2_()
-            dims = [one for one in args[1:2] if isinstance(one, int)]
-            largest.append(float(above_one.sum(*dims).amax()))
-
-    with Watching(see):
-        outputs(instance)
-    return max(largest) > math.log2(torch.finfo(torch.float32).max)
 
 
 def with_narrow_numbers(instance: Instance) -> Instance | None:
@@ -309,6 +294,13 @@ def _in_another_order(rough: Rough, func: Any, made: Any, *args: Any, **kwargs: 
     return tree_map(moved, made, sizes)
 
 
+def _factors_in_another_order(rough: Rough, func: Any, made: Tensor, x: Tensor, *rest: Any, **named: Any) -> Tensor:
+    """A kernel that multiplies large factors first has infinity, or NaN, where their product is past float32's range
+    and small factors or a zero come later."""
+    largest = func(x.abs().clamp_(min=1.0), *rest, **named)
+    return made.where(largest <= torch.finfo(torch.float32).max, torch.nan)
+
+
 FACTORS = {
     **dict.fromkeys(("mm", "bmm", "mv", "dot", "vdot", "convolution"), (0, 1)),
     **dict.fromkeys(("addmm", "baddbmm", "addbmm", "addmv"), (1, 2)),
@@ -348,6 +340,10 @@ ROWS = {
     "a mean by division": Row(frozenset({"mean"}), after=_mean),
     "a variance about a rounded mean": Row(frozenset({"var", "var_mean"}), instead=_variance),
     "sums of products in another order": Row(frozenset(FACTORS), after=_in_another_order),
+    "factors in another order": Row(frozenset({"prod", "cumprod"}), after=_factors_in_another_order),
 }
 """All that is computed in another way. Every other operator has the errors of what it reads. Without any one row an
 honest kernel is refused (`tests/worker/judge/test_rows.py`)."""
+
+MAY_OVERFLOW = ROWS["factors in another order"].operators
+"""Operators whose result may overflow in another order."""

@@ -135,7 +135,7 @@ def errors(
         difference, finite = _apart(got, wanted), None
         furthest = _largest(difference)
         if not math.isfinite(furthest):
-            finite, right = torch.isfinite(wanted), _right_beyond(got, wanted, lenient)
+            finite, right = torch.isfinite(wanted), right_beyond(got, wanted, lenient)
             difference = torch.where(finite & torch.isfinite(got), difference, 0.0)
             furthest = _largest(difference)
             if not special and not bool(right.all()):
@@ -182,7 +182,7 @@ def _apart(got: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
     return torch.where(got != wanted, difference.abs().clamp(min=1.0), 0.0)
 
 
-def _right_beyond(got: torch.Tensor, wanted: torch.Tensor, lenient: bool) -> torch.Tensor:
+def right_beyond(got: torch.Tensor, wanted: torch.Tensor, lenient: bool) -> torch.Tensor:
     """Whether elements are right as far as NaN and infinity go, see `errors`."""
     agreed = (got == wanted) | (wanted.isnan() | got.isnan() if lenient else got.isnan() & wanted.isnan())
     bounded = torch.isfinite(got)

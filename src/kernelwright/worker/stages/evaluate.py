@@ -129,7 +129,8 @@ def judged(subject: Subject, case: Case, purpose: str, incumbent: Incumbent | No
 
 def conclusion(results: list[CaseResult], unfinished: list[CaseResult]) -> tuple[Status, str]:
     """Status and reason of the evaluation. It passed if every case passed (on the interpreter: every case that it can
-    judge, and at least one). unfinished: cases that ran out of time before all draws were verified."""
+    judge, and at least one). unfinished: cases without a verdict on all of their elements: time ran out, or too few
+    draws judge some."""
     failed = [result for result in results if result.status not in GOOD] or unfinished
     if failed:
         return failed[0].status, f"case {failed[0].case}: {failed[0].reason}"

@@ -14,7 +14,7 @@ SHOWN = 3
 
 
 def qualify(session: Session, every: bool) -> QualificationReport:
-    """The report on the small cases and the smallest timed one. every: on all cases.
+    """The report on the small cases and the smallest timed one. every: on all cases, with their draws.
 
     The session keeps the result; later evaluations report a problem that failed.
     """
@@ -22,7 +22,7 @@ def qualify(session: Session, every: bool) -> QualificationReport:
     judged: list[CaseQualification] = []
     missed: dict[str, str] = {}
     for one in info.cases if every else gate(info.cases):
-        found = session.qualification(one.case.name)
+        found = session.qualification(one.case.name, draws=every)
         if isinstance(found, str):
             missed[one.case.name] = found
         else:

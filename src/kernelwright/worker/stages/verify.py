@@ -16,7 +16,7 @@ from kernelwright import codec
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.model import Case, CaseResult, Property, Status
 from kernelwright.worker.bench.messages import Reserve, Run
-from kernelwright.worker.judge.messages import AddPlan, Again, AsDense, Check, Draws, Fill, Measure, ToJudge
+from kernelwright.worker.judge.messages import AddPlan, Again, AsDense, Check, Draws, Fill, Measure, ToJudge, Unjudged
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import Forward, Plan, backward_twice, forward_alone, views
 from kernelwright.worker.processes.outcome import Ended
@@ -67,9 +67,9 @@ def verify(subject: Subject, case: Case) -> CaseResult:
             spent_s = subject.replayed_s - before_s
             if spent_s > processes.limits.draws_s:
                 limit_s = processes.limits.draws_s
-                reason = f"not verified: only {count} of {len(draws)} draws in {spent_s:.0f} s (limit {limit_s:g} s)"
-                subject.unfinished[case.name] = CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=reason)
-                return subject.unfinished[case.name]
+                return _unfinished(
+                    subject, case, f"only {count} of {len(draws)} draws in {spent_s:.0f} s (limit {limit_s:g} s)"
+                )
             results.append(replayed(subject, case.name, plan, draw))
             if results[-1].status is Status.PASSED and draw == 0 and plan.forward is not None:
                 results.append(_forward_alone(subject, case.name, plan, plan.forward))
@@ -79,11 +79,22 @@ def verify(subject: Subject, case: Case) -> CaseResult:
                 results.append(_called_again(subject, case.name, plan))
             if results[-1].status is not Status.PASSED:
                 return results[-1]
+        rare = processes.ask_judge(Unjudged(case=case.name))
+    if rare:
+        subject.unjudged += rare
+        return _unfinished(subject, case, rare[0])
     element = max(results, key=element_closeness)
     return msgspec.structs.replace(
         max(results, key=closeness),
         element_error=element.element_error, allowed_element_error=element.allowed_element_error,
     )  # fmt: skip
+
+
+def _unfinished(subject: Subject, case: Case, reason: str) -> CaseResult:
+    """The result of a case that was judged in part, so that the candidate is not verified."""
+    found = CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=f"not verified: {reason}")
+    subject.unfinished[case.name] = found
+    return found
 
 
 def _unplanned(case: Case, refusal: CaseResult) -> CaseResult:

@@ -1,0 +1,88 @@
+"""Which elements of a draw judge a candidate. The limits are fixed before any candidate is seen.
+
+On the problem's own inputs every element does. On others an element is left out where PyTorch's own result is no guide,
+and where a reading (`rounding`: a way in which honest kernels compute the reference) is further off than the tolerance
+that PyTorch's error sets. A draw that would leave out many elements is replaced by a milder one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from kernelwright.worker.judge import tolerance
+
+MOST_LEFT_OUT = 0.05
+"""Largest share of an output's elements that a draw may leave out. So over all draws of a case it is no larger."""
+
+LEAST_DRAWS = 0.5
+"""Least share of a case's draws that have to judge each element."""
+
+LEAST_FINITE = 0.5
+"""The least share of finite expected outputs. With fewer, a comparison says little, and the draw is not usable."""
+
+HEADROOM = 0.5
+"""Limit on expected values, as a share of the dtype's largest number. Above it, a rounding error may give infinity."""
+
+
+def is_guide(own: tolerance.Errors, dtype: torch.dtype, strict: bool) -> bool:
+    """Whether PyTorch's own result is one for every element. own: its errors. strict: whether it has to be right in
+    half of its digits."""
+    if own.special or (own.scale.largest > HEADROOM * _largest(dtype)):
+        return False
+    return not strict or (own.max_abs == 0.0 if tolerance.is_whole(dtype) else own.max_rel <= _half(dtype))
+
+
+def unguided(made: Tensor, exact: Tensor, strict: bool) -> Tensor:
+    """The elements for which PyTorch's own result is no guide: another NaN or infinity than in float64, a number near
+    the dtype's largest, or (strict) one without half of its digits. made, exact: PyTorch's output and float64's."""
+    if made.is_complex():
+        parts = torch.view_as_real(made.resolve_conj()), torch.view_as_real(exact.resolve_conj())
+        return unguided(*parts, strict).any(-1)
+    if tolerance.is_whole(made.dtype):
+        return (made != exact) & strict
+    dtype, made, sizes = made.dtype, made.to(exact.dtype), exact.abs()
+    found = ~tolerance.right_beyond(made, exact, lenient=True)
+    found |= exact.isfinite() & (sizes > HEADROOM * _largest(dtype))
+    sizes = sizes.where(exact.isfinite() & ~found, 0.0)
+    if strict and sizes.numel():
+        found |= (made - exact).abs() > _half(dtype) * sizes.amax()
+    return found
+
+
+def _largest(dtype: torch.dtype) -> float:
+    return torch.inf if tolerance.is_quantized(dtype) else torch.finfo(dtype).max
+
+
+def _half(dtype: torch.dtype) -> float:
+    return math.sqrt(torch.finfo(dtype).eps)
+
+
+def are_few(left_out: Sequence[Tensor | None]) -> bool:
+    """Whether a draw leaves out few enough elements of each output."""
+    return share_of([one for one in left_out if one is not None]) <= MOST_LEFT_OUT
+
+
+def share_of(left_out: Sequence[Tensor]) -> float:
+    """The largest share of an output that is left out."""
+    return max((float(one.double().mean()) for one in left_out if one.numel()), default=0.0)
+
+
+def without(value: Tensor, left_out: Tensor | None) -> Tensor:
+    """`value` with 0 at the elements that are left out."""
+    return value if left_out is None else torch.where(left_out, torch.zeros_like(value), value)
+
+
+def rarely_judged(draws: Sequence[Sequence[Tensor | None]]) -> dict[int, float]:
+    """The outputs with elements that fewer than LEAST_DRAWS of the draws judge, each with the share of these elements.
+    draws: what each leaves out of each output."""
+    found: dict[int, float] = {}
+    for output in range(len(draws[0])):
+        masks = [one for each in draws if (one := each[output]) is not None]
+        missed = sum((mask.int() for mask in masks), start=torch.zeros(()))
+        share = float((missed > len(draws) * (1 - LEAST_DRAWS)).double().mean()) if missed.numel() else 0.0
+        found |= {output: share} if share else {}
+    return found

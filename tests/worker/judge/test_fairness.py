@@ -1,0 +1,130 @@
+"""Which elements of a draw judge a candidate."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from kernelwright.worker.judge import fairness, tolerance
+from kernelwright.worker.judge.judge import Judge
+from kernelwright.worker.reference import values
+
+PROBLEM = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return {expression}
+
+CASES = [dict(name="small", small=True), dict(name="timed")]
+
+def get_inputs():
+    return [{inputs}]
+
+def get_init_inputs():
+    return []
+"""
+
+NAN, INF = math.nan, math.inf
+
+
+def judge(folder: Path, expression: str, inputs: str) -> Judge:
+    file = folder / "problem.py"
+    file.write_text(PROBLEM.format(expression=expression, inputs=inputs))
+    made = Judge("cpu")
+    made.load(str(file), None)
+    return made
+
+
+def unguided(made: list[float], exact: list[float], strict: bool) -> list[bool]:
+    found: list[bool] = fairness.unguided(torch.tensor(made), torch.tensor(exact, dtype=torch.float64), strict).tolist()
+    return found
+
+
+def test_pytorch_is_no_guide_where_it_gives_other_nan_or_infinities_or_nearly_overflows() -> None:
+    assert unguided([1.0, NAN, INF, 3e38], [1.0, 2.0, 3.0, 3e38], strict=False) == [False, True, True, True]
+    assert unguided([NAN, INF, -INF], [NAN, INF, INF], strict=False) == [False, False, True]
+
+
+def test_where_little_may_be_rounded_it_is_none_without_half_of_its_digits() -> None:
+    made, exact = [1.0, 1.001, 1.00001, 1e-9], [1.0, 1.0, 1.0, 0.0]
+    assert unguided(made, exact, strict=True) == [False, True, False, False]
+    assert not any(unguided(made, exact, strict=False))
+
+
+def test_a_large_element_that_is_left_out_does_not_set_the_scale_of_the_others() -> None:
+    assert unguided([INF, 1.001], [1e30, 1.0], strict=True) == [True, True]
+
+
+def test_on_the_problems_own_inputs_no_element_is_left_out(tmp_path: Path) -> None:
+    """Not even where PyTorch overflows."""
+    made = judge(tmp_path, "(100 * x).exp()", "torch.randn(64, 32)")
+    own = [made.answer("small", draw) for draw in (0, 1 + len(values.DISTRIBUTIONS) - 1)]
+    assert all(one.as_given and one.left_out == [None] for one in own)
+
+
+def test_a_draw_judges_the_elements_beside_those_that_cannot_be_judged(tmp_path: Path) -> None:
+    """The largest element times 64 overflows in float32; the others show what a kernel does with an outlier."""
+    made = judge(tmp_path, "(x * 1e36) * (1 + 0 * x)", "torch.randn(64, 32)")
+    draw = values.DISTRIBUTIONS.index(values.OUTLIER)
+    answer = made.answer("small", draw)
+    (left_out,) = answer.left_out
+    assert answer.distribution == values.OUTLIER
+    assert left_out is not None
+    assert 0 < float(left_out.double().mean()) <= fairness.MOST_LEFT_OUT
+    right = answer.expected[0].float()
+    assert not made._compared("small", draw, 0, right.where(~left_out, NAN)).reason
+    place = int((~left_out).flatten().nonzero()[0])
+    assert made._compared("small", draw, 0, right.flatten().index_fill(0, torch.tensor(place), 0.0).view(64, 32)).reason
+
+
+def test_rows_that_begin_with_minus_infinity_judge_an_operator_that_keeps_it(tmp_path: Path) -> None:
+    made = judge(tmp_path, "x * 2", "torch.randn(33, 40)")
+    draw = values.DISTRIBUTIONS.index(values.MASKED)
+    answer = made.answer("small", draw)
+    x = answer.instance.inputs[0]
+    assert answer.distribution == values.MASKED
+    assert isinstance(x, Tensor)
+    assert not made._compared("small", draw, 0, x * 2).reason
+    assert made._compared("small", draw, 0, (x * 2).clamp(min=-1e30)).reason
+
+
+def test_check_shows_the_draws_and_the_share_that_each_judges(tmp_path: Path) -> None:
+    made = judge(tmp_path, "(x * 1e36) * (1 + 0 * x)", "torch.randn(64, 32)")
+    found = made.qualify("small", draws=True)
+    assert not isinstance(found, str)
+    by_name = {one.offered: one for one in found.draws}
+    assert by_name[values.AS_GIVEN].judged == by_name[values.CENTRED].judged == 1
+    assert 1 - fairness.MOST_LEFT_OUT <= by_name[values.OUTLIER].judged < 1
+    assert by_name[values.LARGE].used == values.AS_GIVEN, "everything overflows"
+    assert made.qualify("small") != found, "draws only where they are asked for"
+
+
+@pytest.mark.parametrize(("masks", "share"), [(1, 0.0), (2, 0.0), (3, 0.25), (4, 0.25)])
+def test_an_element_that_over_half_of_the_draws_leave_out_is_named(masks: int, share: float) -> None:
+    mask = torch.tensor([True, False, False, False])
+    draws: list[list[Tensor | None]] = [[None, mask] for _ in range(masks)] + [[None, None]] * (4 - masks)
+    assert fairness.rarely_judged(draws) == ({1: share} if share else {})
+
+
+def test_the_judge_names_an_output_that_few_draws_judge(tmp_path: Path) -> None:
+    made = judge(tmp_path, "x * 2", "torch.randn(8, 8)")
+    draws = made.draws_for("small")
+    for draw in draws:
+        made.answer("small", draw)
+    assert made.draws.unjudged("small") == []
+    rare = torch.zeros(8, 8, dtype=torch.bool)
+    rare[0, 0] = True
+    for draw in draws[: len(draws) // 2 + 1]:
+        made.draws.left_out["small", draw] = [rare]
+    assert made.draws.unjudged("small") == ["1.6% of output 0 of case small is judged by less than half of the draws"]
+
+
+def test_errors_of_elements_that_are_left_out_widen_no_tolerance() -> None:
+    mask = torch.tensor([True, False])
+    made, exact = torch.tensor([5.0, 1.0]), torch.tensor([1.0, 1.0])
+    assert tolerance.errors(fairness.without(made, mask), fairness.without(exact, mask)).max_abs == 0
