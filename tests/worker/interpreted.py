@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright import codec
-from kernelwright.worker.bench.messages import AddText, Run
+from kernelwright.worker.bench.messages import AddText, Order, Run
 from kernelwright.worker.compile.messages import BranchesRead, ReadBranches
 from kernelwright.worker.plan.arena import attach, window
 from kernelwright.worker.plan.layout import Layout
@@ -33,12 +33,14 @@ BEHIND_X = LAYOUT.nbytes - LAYOUT.offsets[0]
 
 @dataclass(frozen=True)
 class Ran:
-    """What became of it: "passed" when it ran. y: what it left there; x held 0 to 15."""
+    """What became of it: "passed" when it ran. y: what it left there; x held 0 to 15. said: the line of an access that
+    shares memory with another program."""
 
     status: str
     reason: str
     y: list[float]
     i: list[int]
+    said: str = ""
 
 
 class Interpreted:
@@ -69,6 +71,7 @@ class Interpreted:
         n: Argument | None = None,
         seconds: float = 60,
         compiled_as: str | None = None,
+        order: Order = "forward",
         **values: Argument,
     ) -> Ran:
         """`k(x, y, i, n, BLOCK)` with this body; n is 16 unless said. more: other functions. compiled_as: the body
@@ -93,14 +96,14 @@ class Interpreted:
             arena.zero_()
             window(arena, LAYOUT, X).copy_(window(arena, LAYOUT, I).float().new_tensor(range(SIZE)))
             bench.ask(AddText(name="plan", plan=plan, kernels=source, branches=(answer.branches,)), seconds)
-            ended = of_replay(bench.ask(Run(plan="plan"), seconds))
+            ended = of_replay(bench.ask(Run(plan="plan", order=order), seconds))
             found = window(arena, LAYOUT, Y).tolist(), window(arena, LAYOUT, I).tolist()
         finally:
             bench.kill()
             memory.close()
         if isinstance(ended, Failure):
             return Ran(ended.status.value, ended.reason, *found)
-        return Ran("passed", "", *found)
+        return Ran("passed", "", *found, said=ended.value)
 
 
 @contextmanager

@@ -35,6 +35,9 @@ class FakeProcesses:
     rare: list[str] = field(default_factory=list)
     drawn: list[int] = field(default_factory=list)
     asked: list[Message] = field(default_factory=list)
+    orders: list[str] = field(default_factory=list)
+    shared: str = ""
+    wrong_in: str = ""
 
     def monotonic(self) -> float:
         return self.now_s
@@ -51,11 +54,14 @@ class FakeProcesses:
             self.drawn.append(message.draw)
             self.now_s += self.filling_s
             return self.filling_s
-        return {"case": message.case, "status": "passed"}
+        is_wrong = self.orders[-1] == self.wrong_in
+        return {"case": message.case, "status": "wrong" if is_wrong else "passed", "reason": "off" if is_wrong else ""}
 
     def ask_bench(self, message: Message, limit_s: float = 0.0, plan: Any = None) -> Any:
         if message.verb == "run":
             self.now_s += self.replaying_s
+            self.orders.append(message.order)
+            return self.shared
         return {}
 
 
@@ -66,6 +72,7 @@ class FakeSubject:
     unplanned: dict[str, Any] = field(default_factory=dict)
     unfinished: dict[str, CaseResult] = field(default_factory=dict)
     unjudged: list[str] = field(default_factory=list)
+    shared: dict[str, str] = field(default_factory=dict)
     kernels_sha: str = ""
     replayed_s: float = 0.0
     measured_s: float = 0.0
@@ -118,6 +125,37 @@ def test_a_candidate_with_elements_that_few_draws_judge_is_not_verified_and_says
     assert result.reason == f"not verified: {processes.rare[0]}"
     assert subject.unjudged == processes.rare
     assert subject.unfinished == {"small": result}
+
+
+def test_one_draw_runs_programs_in_reverse_and_one_in_another_order_without_a_gpu(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    processes = FakeProcesses(filling_s=0.0, replaying_s=0.0)
+    _, result = verified(processes, monkeypatch)
+    assert result.status is Status.PASSED
+    assert sorted(processes.orders) == ["forward"] * (len(processes.orders) - 2) + ["reversed", "shuffled"]
+    processes = FakeProcesses(filling_s=0.0, replaying_s=0.0, on_gpu=True)
+    verified(processes, monkeypatch)
+    assert {*processes.orders} == {"forward"}
+
+
+def test_a_kernel_that_is_right_in_one_order_of_programs_is_wrong_and_the_reason_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    processes = FakeProcesses(filling_s=0.0, replaying_s=0.0, wrong_in="reversed")
+    _, result = verified(processes, monkeypatch)
+    assert result.status is Status.WRONG
+    assert result.reason == "with programs in another order (reversed): off"
+
+
+def test_programs_that_share_memory_without_atomics_are_not_verified_with_the_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    processes = FakeProcesses(filling_s=0.0, replaying_s=0.0, shared="`tl.store(y, total)` in k")
+    subject, result = verified(processes, monkeypatch)
+    assert result.status is Status.NOT_VERIFIED
+    assert result.reason.endswith("without atomics: `tl.store(y, total)` in k")
+    assert len(subject.unjudged) == 1
 
 
 def test_a_slow_candidate_is_not_verified_although_its_other_cases_passed() -> None:

@@ -8,6 +8,9 @@ from kernelwright.worker.compile.messages import Branches
 from kernelwright.worker.plan.plan import Plan
 from kernelwright.worker.processes.channel import Message
 
+Order = Literal["forward", "reversed", "shuffled"]
+"""The order in which an interpreter runs the programs of each launch."""
+
 
 class Reserve(Message, frozen=True, kw_only=True, tag="reserve"):
     """Allocate an arena of at least nbytes; answers its handle."""
@@ -36,9 +39,11 @@ class AddText(Message, frozen=True, kw_only=True, tag="add text"):
 
 
 class Run(Message, frozen=True, kw_only=True, tag="run"):
-    """Replay one call of a plan on the arena."""
+    """Replay one call of a plan on the arena. order: for an interpreter, which answers with the line of an access that
+    shares memory with another program (`interpret.sharing`), "" if it saw none."""
 
     plan: str
+    order: Order = "forward"
 
 
 class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):

@@ -46,10 +46,12 @@ class Sites:
 
 @dataclass(frozen=True)
 class Instrumented:
-    """An instrumented module. source: the text that the interpreter runs. sites: by function."""
+    """An instrumented module. source: the text that the interpreter runs. sites: by function. lines: by line of that
+    text, the statement there as the candidate has it."""
 
     source: str
     sites: dict[str, Sites]
+    lines: dict[int, str]
 
 
 def position_of(node: ast.AST, start: int) -> Position:
@@ -73,7 +75,18 @@ def instrument(source: str) -> Instrumented:
     for function in tree.body:
         if isinstance(function, ast.FunctionDef):
             sites[function.name] = _Rewriter(function, imports).rewritten()
-    return Instrumented(ast.unparse(ast.fix_missing_locations(tree)) + "\n", sites)
+    text = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+    return Instrumented(text, sites, _lines(source, tree, text))
+
+
+def _lines(source: str, tree: ast.Module, text: str) -> dict[int, str]:
+    """By line of the instrumented text, the line of `source` that it comes from. tree: what `text` was written of. What
+    was added to it has the position of its function."""
+    given, found = source.splitlines(), dict[int, int]()
+    for old, new in zip(ast.walk(tree), ast.walk(ast.parse(text)), strict=False):
+        if isinstance(old, ast.expr | ast.stmt) and isinstance(new, ast.expr | ast.stmt):
+            found[new.lineno] = max(old.lineno, found.get(new.lineno, 0))
+    return {line: given[number - 1].strip() for line, number in found.items()}
 
 
 class _Rewriter:

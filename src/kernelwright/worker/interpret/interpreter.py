@@ -7,6 +7,9 @@ TRITON_INTERPRET has to be set before Triton is imported.
 from __future__ import annotations
 
 import functools
+import math
+import random
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -23,6 +26,7 @@ from triton.language.extra.cuda import libdevice as cuda_libdevice
 from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.errors import InterpreterError
 
+from kernelwright.worker.bench.messages import Order
 from kernelwright.worker.compile.branches import Branches
 from kernelwright.worker.compile.instrument import ENTER, LANGUAGE, LOCALS, NotInstrumented, Sites, instrument
 from kernelwright.worker.compile.kernels import load_kernels
@@ -30,6 +34,7 @@ from kernelwright.worker.compile.libdevice import FUNCTIONS
 from kernelwright.worker.compile.messages import Specialised
 from kernelwright.worker.interpret import combine, types
 from kernelwright.worker.interpret.activation import SCALARS, Diverged, Memory, Unsupported, entered
+from kernelwright.worker.interpret.sharing import Sharing
 
 __all__ = ["Diverged", "Outside", "Unsupported", "install", "load", "running"]
 
@@ -44,7 +49,9 @@ class Outside(Exception):
 @dataclass
 class _State:
     """first and end: address range of the arena. launched: whether the next function call is a launch by the host.
-    patches: objects that undo the interpreter's changes to `triton.language`, by the modules that a kernel imports."""
+    patches: objects that undo the interpreter's changes to `triton.language`, by the modules that a kernel imports.
+    lines: the candidate's statements by line of the kernels' file. order: in which the programs of a launch run; turn:
+    the indices of those of the current one."""
 
     first: int = 0
     end: int = 0
@@ -52,26 +59,36 @@ class _State:
     launched: bool = False
     memory: Memory = field(default_factory=Memory)
     patches: dict[tuple[ModuleType, ...], Any] = field(default_factory=dict)
+    sharing: Sharing = field(default_factory=Sharing)
+    lines: dict[int, str] = field(default_factory=dict)
+    order: Order = "forward"
+    turn: dict[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
 
 
 _state = _State()
 
 
 @contextmanager
-def running(arena: torch.Tensor, reports: Sequence[Sequence[Specialised]]) -> Iterator[None]:
+def running(
+    arena: torch.Tensor, reports: Sequence[Sequence[Specialised]], order: Order = "forward", is_watched: bool = False
+) -> Iterator[Sharing]:
     """Context for a replay. arena: all memory that kernels may access. reports: the compilers' reports of every launch.
+    is_watched: whether to note what programs share.
 
     Raises Outside, Diverged or Unsupported; AssertionError for a fault that would also break the kernel on a device.
     """
     storage = arena.untyped_storage()
     _state.first, _state.end = storage.data_ptr(), storage.data_ptr() + storage.nbytes()
-    _state.branches = Branches(reports)
+    _state.branches, _state.order = Branches(reports), order
+    if is_watched:
+        _state.sharing.watch(_state.first, storage.nbytes())
     try:
-        yield
+        yield _state.sharing
     except InterpreterError as error:
         raise cause_of(error) from error
     finally:
         _state.first = _state.end = 0
+        _state.sharing.rest()
         while _state.patches:
             _state.patches.popitem()[1].restore()
 
@@ -116,14 +133,16 @@ class Checked:
         return getattr(self.native, name)
 
     def load(self, addresses: Any, mask: Any, other: Any, dtype: Any) -> Any:
-        _check(addresses, mask, np.dtype(dtype).itemsize, "reads", np.asarray(other).size)
+        active = _check(addresses, mask, np.dtype(dtype).itemsize, "reads", np.asarray(other).size)
         _state.memory.reads += 1
+        _note(active, is_store=False)
         return self.native.load(addresses, np.asarray(mask, dtype=bool), other, dtype)
 
     def store(self, addresses: Any, value: Any, mask: Any) -> Any:
         value = np.asarray(value)
-        _check(addresses, mask, value.itemsize, "writes", value.size)
+        active = _check(addresses, mask, value.itemsize, "writes", value.size)
         _state.memory.changes += 1
+        _note(active, is_store=True)
         return self.native.store(addresses, value, np.asarray(mask, dtype=bool))
 
     def atomic_cas(self, addresses: Any, compared: Any, value: Any, semantic: Any) -> Any:
@@ -144,14 +163,25 @@ class Checked:
         The native functions read a broadcast array beyond its end (Triton 3.7.1), so arrays are copied to contiguous
         memory."""
         _state.memory.reads += 1
+        _state.sharing.atomic()
         before = run(*(np.asarray(one, order="C") if isinstance(one, np.ndarray) else one for one in arguments))
         after = self.native.load(addresses, mask, np.asarray(before), np.asarray(before).dtype)
         _state.memory.changes += np.asarray(after).tobytes() != np.asarray(before).tobytes()
         return before
 
 
-def _check(addresses: Any, mask: Any, width: int, does: str, *sizes: int) -> None:
-    """Raises Outside unless the `width` bytes at every address under the mask lie in the arena."""
+def _note(addresses: Any, is_store: bool) -> None:
+    """Note an access, and the first that shares an element with another program by its line."""
+    if _state.sharing.access(addresses, is_store):
+        frame = sys._getframe(2)
+        while frame.f_back is not None and not frame.f_code.co_filename.endswith("kernels.py"):
+            frame = frame.f_back
+        where = f"`{_state.lines.get(frame.f_lineno, '')[:120]}` in {frame.f_code.co_name}"
+        _state.sharing.found = where
+
+
+def _check(addresses: Any, mask: Any, width: int, does: str, *sizes: int) -> Any:
+    """The addresses under the mask. Raises Outside unless the `width` bytes at each of them lie in the arena."""
     addresses, mask = np.asarray(addresses), np.asarray(mask)
     if addresses.dtype != np.uint64 or {addresses.size, *sizes} != {mask.size}:
         raise Unsupported(
@@ -159,12 +189,13 @@ def _check(addresses: Any, mask: Any, width: int, does: str, *sizes: int) -> Non
         )
     active = addresses.reshape(-1)[mask.reshape(-1).astype(bool)]
     if active.size == 0:
-        return
+        return active
     lowest, highest = int(active.min()), int(active.max())
     if lowest < _state.first or highest + width > _state.end:
         wrong = lowest if lowest < _state.first else highest
         distance = _state.first - wrong if wrong < _state.first else wrong + width - _state.end
         raise Outside(f"out of bounds: a kernel {does} {distance} bytes outside of all memory that it was given")
+    return active
 
 
 # --- patches -------------------------------------------------------------------------------------------------
@@ -279,13 +310,27 @@ def _within_kind(bitcast: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _launching(set_grid_idx: Callable[..., Any]) -> Callable[..., Any]:
-    """Note that a launch follows: the interpreter calls this right before it calls a kernel for one program."""
+    """Note that a launch follows: the interpreter calls this right before it calls a kernel for one program, which is
+    another one where programs run in another order."""
 
     def launching(self: Any, *index: int) -> Any:
         _state.launched = True
-        return set_grid_idx(self, *index)
+        if not any(index):
+            _state.sharing.begin_launch()
+            _state.turn = _turns(self.grid_dim, _state.order)
+        _state.sharing.begin_program()
+        return set_grid_idx(self, *_state.turn.get(index, index))
 
     return launching
+
+
+def _turns(grid: tuple[int, int, int], order: Order) -> dict[tuple[int, ...], tuple[int, ...]]:
+    """By the index of a program in the usual order, the one that runs in its place; {} in the usual order."""
+    if order == "forward":
+        return {}
+    every = list(np.ndindex(*grid))
+    others = every[::-1] if order == "reversed" else random.Random(math.prod(grid)).sample(every, len(every))
+    return dict(zip(every, others, strict=True))
 
 
 def _with_flags(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -324,7 +369,7 @@ def load(source: str, folder: Path) -> ModuleType:
     except NotInstrumented as error:
         raise Unsupported(str(error)) from error
     names = {ENTER: _entering(made.sites), LOCALS: locals, LANGUAGE: tl, "min": _builtin("min"), "max": _builtin("max")}
-    module = load_kernels(made.source, folder, names)
+    module, _state.lines = load_kernels(made.source, folder, names), made.lines
     for own, value in list(vars(module).items()):
         if core.is_builtin(value):
             setattr(module, own, _late(value))

@@ -16,7 +16,7 @@ import torch
 from kernelwright import codec
 from kernelwright.model import Status
 from kernelwright.worker import confine
-from kernelwright.worker.bench.messages import AddText, Run, ToInterpreter
+from kernelwright.worker.bench.messages import AddText, Order, Run, ToInterpreter
 from kernelwright.worker.compile.kernels import interpreted
 from kernelwright.worker.interpret import interpreter
 from kernelwright.worker.plan.layout import Layout
@@ -33,16 +33,33 @@ class InterpreterBench:
         self.arena = torch.empty(0, dtype=torch.uint8)
         self.launcher: Launcher | None = None
         self.plans: dict[str, AddText] = {}
+        self.watched: dict[str, str] = {}
 
-    def run(self, sent: AddText) -> None:
-        """One call of the plan on the arena."""
+    def run(self, sent: AddText, order: Order) -> str:
+        """One call of the plan on the arena. Its first call shows what programs share: returns the line of the first
+        access that shares memory with another program, "" if there is none.
+
+        Programs run in the usual order where one waits for another one.
+        """
         if self.launcher is None:
             self.launcher = interpreted(interpreter.load(sent.kernels, self.folder))
         layout = Layout(sent.plan.buffers)
         if self.arena.numel() < layout.nbytes:
             self.arena = torch.frombuffer(mmap.mmap(self.descriptor, layout.nbytes), dtype=torch.uint8)
-        with interpreter.running(self.arena, sent.branches):
-            Replay(sent.plan, self.launcher, self.arena, layout).run()
+        replay, memory = Replay(sent.plan, self.launcher, self.arena, layout), self.arena[: layout.nbytes]
+        before = None if order == "forward" else memory.clone()
+        is_watched = sent.name not in self.watched
+        try:
+            with interpreter.running(self.arena, sent.branches, order, is_watched) as sharing:
+                replay.run()
+        except interpreter.Unsupported:
+            if before is None:
+                raise
+            memory.copy_(before)
+            return self.run(sent, "forward")
+        if is_watched:
+            self.watched[sent.name] = sharing.found
+        return self.watched[sent.name]
 
 
 def main(channel: Channel, options: dict[str, Any]) -> None:
@@ -64,8 +81,8 @@ def answer_to(bench: InterpreterBench, message: ToInterpreter) -> Done | Failure
         match message:
             case AddText(name=name):
                 remember(bench.plans, name, message)
-            case Run(plan=name):
-                bench.run(bench.plans[name])
+            case Run(plan=name, order=order):
+                return Done(value=bench.run(bench.plans[name], order))
     except interpreter.Outside as error:
         return Failure(status=Status.RUNTIME_ERROR, reason=str(error))
     except interpreter.Diverged as error:

@@ -75,6 +75,7 @@ class Subject:
         self.plans: dict[str, Plan] = {}
         self.unplanned: dict[str, CaseResult] = {}
         self.unfinished: dict[str, CaseResult] = {}
+        self.shared: dict[str, str] = {}  # by case, a line where programs share memory without atomics
         self.seen_small: dict[str, CaseResult] = {}  # results of small cases that `compare.verified` adds
         self.resources: dict[str, KernelResources] = {}
         self.code: dict[str, str] = {}

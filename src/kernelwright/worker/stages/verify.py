@@ -15,7 +15,8 @@ import msgspec
 from kernelwright import codec
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.model import Case, CaseResult, Property, Status
-from kernelwright.worker.bench.messages import Reserve, Run
+from kernelwright.text.escape import legible
+from kernelwright.worker.bench.messages import Order, Reserve, Run
 from kernelwright.worker.judge.messages import AddPlan, Again, AsDense, Check, Draws, Fill, Measure, ToJudge, Unjudged
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import Forward, Plan, backward_twice, forward_alone, views
@@ -25,6 +26,9 @@ from kernelwright.worker.stages.subject import Subject
 
 INTERPRET_BYTES = 64 << 20
 """Maximum size of a case's buffers for the CPU interpreter."""
+
+OTHER_ORDERS: dict[int, Order] = {1: "reversed", 2: "shuffled"}
+"""Which draws, counted from 0, the interpreter runs with programs in another order. A case has three or more."""
 
 STALE = "on memory that an earlier call left behind"
 
@@ -70,7 +74,15 @@ def verify(subject: Subject, case: Case) -> CaseResult:
                 return _unfinished(
                     subject, case, f"only {count} of {len(draws)} draws in {spent_s:.0f} s (limit {limit_s:g} s)"
                 )
-            results.append(replayed(subject, case.name, plan, draw))
+            results.append(
+                _replayed_in(
+                    subject,
+                    case.name,
+                    plan,
+                    draw,
+                    "forward" if processes.on_gpu else OTHER_ORDERS.get(count, "forward"),
+                )
+            )
             if results[-1].status is Status.PASSED and draw == 0 and plan.forward is not None:
                 results.append(_forward_alone(subject, case.name, plan, plan.forward))
             if results[-1].status is Status.PASSED and draw == 0 and plan.forward is not None:
@@ -79,15 +91,27 @@ def verify(subject: Subject, case: Case) -> CaseResult:
                 results.append(_called_again(subject, case.name, plan))
             if results[-1].status is not Status.PASSED:
                 return results[-1]
-        rare = processes.ask_judge(Unjudged(case=case.name))
-    if rare:
-        subject.unjudged += rare
-        return _unfinished(subject, case, rare[0])
+        doubts = processes.ask_judge(Unjudged(case=case.name))
+    if launches := subject.shared.get(case.name):
+        doubts.append(f"programs of one launch load and store the same memory without atomics: {launches}")
+    if doubts:
+        subject.unjudged += doubts
+        return _unfinished(subject, case, doubts[0])
     element = max(results, key=element_closeness)
     return msgspec.structs.replace(
         max(results, key=closeness),
         element_error=element.element_error, allowed_element_error=element.allowed_element_error,
     )  # fmt: skip
+
+
+def _replayed_in(subject: Subject, case: str, plan: Plan, draw: int, order: Order) -> CaseResult:
+    """`replayed`, with programs in another order; a wrong result says so where it is right in the usual order."""
+    result = replayed(subject, case, plan, draw, order=order)
+    if result.status is not Status.WRONG or order == "forward":
+        return result
+    if (usual := replayed(subject, case, plan, draw)).status is not Status.PASSED:
+        return usual
+    return msgspec.structs.replace(result, reason=f"with programs in another order ({order}): {result.reason}")
 
 
 def _unfinished(subject: Subject, case: Case, reason: str) -> CaseResult:
@@ -225,11 +249,12 @@ def check(subject: Subject, message: Check) -> CaseResult:
 
 def replayed(
     subject: Subject, case: str, plan: Plan, draw: int, limit_s: float | None = None, fresh: bool = True,
-    first: int | None = None,
+    first: int | None = None, order: Order = "forward",
 ) -> CaseResult:  # fmt: skip
     """Replay one call of `plan` and have the judge compare its outputs.
 
     limit_s: None for the limit of a replay. fresh: see `place`. first: how many outputs are compared; None for all.
+    order: of an interpreter's programs.
     Raises Ended if the interpreter and the compiler disagree on an expression: a kernel could disagree on purpose in
     some cases, and be judged by the others.
     """
@@ -239,7 +264,9 @@ def replayed(
         placed = place(subject, case, draw, plan, fresh)
         start_s = time.monotonic()
         sent = subject.replayable(plan)
-        subject.processes.ask_bench(Run(plan=sent.name), limit_s, plan=sent)
+        shared = subject.processes.ask_bench(Run(plan=sent.name, order=order), limit_s, plan=sent)
+        if isinstance(shared, str) and shared and plan is subject.plans[case]:
+            subject.shared[case] = legible(shared[:400])
         subject.replayed_s += time.monotonic() - start_s
     except Ended as ended:
         if ended.whole:
