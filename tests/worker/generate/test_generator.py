@@ -666,7 +666,7 @@ def test_a_forward_for_gpus_only_is_not_run_for_its_seed(shared_worker: StartedW
     assert len(shared_worker().generate().captures) > 1
 
 
-def test_attention_becomes_products_and_rows_in_its_dtype_for_every_length_and_head(
+def test_attention_becomes_products_and_rows_for_every_length_and_head(
     shared_worker: StartedWorker, tmp_path: Path
 ) -> None:
     """Which of PyTorch's own kernels serves it depends on the machine."""
@@ -680,7 +680,7 @@ def test_attention_becomes_products_and_rows_in_its_dtype_for_every_length_and_h
     worker.load(str(tmp_path / "heads.py"), "bfloat16", which="derived")
     text = candidate_text(worker.generate(), "none")
     assert "width >=" not in text
-    assert "float32, device" not in text, "scores are in half precision"
+    assert "float32, device" in text, "scores in half precision are wrong where the softmax is steep"
 
 
 SCALED = """

@@ -74,7 +74,6 @@ def prepare() -> None:
     on_cpu, torch_device = misc_patterns._misc_patterns_init, torch.device("cpu")
     _replace(misc_patterns, "_misc_patterns_init", lambda *args, **kwargs: on_cpu(torch_device))
 
-    torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)  # otherwise attention is computed in float32
     stop_at_lines()
     # They compute every scaled softmax in two forms, and whether a scaled value is infinite, which chooses one (2.13).
     scaled = (joint_graph.mul_softmax_pattern, joint_graph.div_softmax_pattern)
