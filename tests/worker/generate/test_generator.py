@@ -1051,6 +1051,36 @@ def test_sides_after_windows_and_channels_of_groups_are_sizes(shared_worker: Sta
     assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
 
 
+FRACTIONS = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self, dim, ratio=4.0):
+        super().__init__()
+        self.up = torch.nn.Linear(dim, int(dim * ratio))
+        self.down = torch.nn.Linear(int(dim * ratio), int(2 * dim / 3))
+    def forward(self, x):
+        n = int(1.25 * x.shape[0] / 3)
+        return torch.nn.functional.gelu(self.down(self.up(x)))[:n]
+
+def get_inputs(rows=999, dim=96):
+    return [torch.randn(rows, dim)]
+
+def get_init_inputs(dim=96):
+    return [dim]
+
+CASES = [dict(name="large"), dict(name="small", small=True, rows=12, dim=12),
+         dict(name="odd", small=True, held_out=True, rows=7, dim=15)]
+"""
+
+
+def test_whole_parts_of_fractions_of_sizes_are_sizes(shared_worker: StartedWorker, tmp_path: Path) -> None:
+    """As the width of a layer, which a parameter's shape tells, and the capacity of an expert, which is computed."""
+    source, small = passed_small(shared_worker, tmp_path / "fractions.py", FRACTIONS)
+    assert small == {"small": Status.PASSED, "odd": Status.PASSED}
+    assert "captured sizes only" not in source
+
+
 WINDOW_AFTER_WINDOW = """
 import torch
 import torch.nn.functional as F

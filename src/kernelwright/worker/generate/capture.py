@@ -28,7 +28,6 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from kernelwright.model import Capture, Case
 from kernelwright.source.parameter_names import as_argument
 from kernelwright.worker.generate.activations import ACTIVATIONS
-from kernelwright.worker.generate.counting import counting_steps
 from kernelwright.worker.generate.depthwise import DEPTHWISE
 from kernelwright.worker.generate.joint import Part, divided
 from kernelwright.worker.generate.lower import lower, recorded, stop_at_lines, with_symbols
@@ -108,7 +107,7 @@ def capture(problem: LoadedProblem, case: Case, symbols: Symbols | None = None) 
         with faked(symbols.env if symbols.values else None) as mode:  # whose real values a constructor may read
             params = {**case.params, **symbols.numbers}
             instance = problem.instance(msgspec.structs.replace(case, params=params), seed=0)
-        with mode, casting(), torch.no_grad(), counting_steps(instance.module):
+        with mode, casting(), torch.no_grad():
             return _capture(instance, symbols)
 
 

@@ -19,6 +19,7 @@ from torch.utils._sympy.functions import FloorDiv, IntTrueDiv, OpaqueUnaryFn_sqr
 
 from kernelwright.worker.generate.replacing import replaced
 from kernelwright.worker.generate.symbols import Symbols
+from kernelwright.worker.reference import load
 
 
 def _window(kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False) -> Any:
@@ -29,10 +30,9 @@ def _window(kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: An
     return given[0], given[1] or given[0], *given[2:], ceil_mode
 
 
-@contextmanager
-def counting_steps(module: torch.nn.Module) -> Iterator[None]:
-    """Inside, `range` in the file of a module makes a condition of the number of its steps, such as the chunks of a
-    sequence, where its limits are symbols: Python's own makes numbers of these."""
+def _counting(symbols: Symbols) -> dict[str, Any]:
+    """Functions of Python that make numbers of symbols: of the limits of `range` only the number of steps remains, such
+    as the chunks of a sequence, and `int` of a fraction is a size, such as the width `int(dim * 4.0)` of a layer."""
 
     def steps(*limits: Any) -> Sequence[Any]:
         if not any(isinstance(one, SymInt) for one in limits):
@@ -40,15 +40,14 @@ def counting_steps(module: torch.nn.Module) -> Iterator[None]:
         start, stop, step = limits if len(limits) == 3 else (*limits, 1) if len(limits) == 2 else (0, *limits, 1)
         return [start + place * step for place in range(-int((start - stop) // step))]
 
-    names = type(module).forward.__globals__
-    if "range" in names:
-        yield
-        return
-    names["range"] = steps
-    try:
-        yield
-    finally:
-        del names["range"]
+    class Whole(type):
+        def __instancecheck__(cls, one: object) -> bool:
+            return isinstance(one, int)
+
+        def __call__(cls, *given: Any) -> Any:
+            return symbols.whole(*given) if isinstance(given[0] if given else 0, SymFloat) else int(*given)
+
+    return {"range": steps, "int": Whole("int", (), {})}
 
 
 @contextmanager
@@ -76,6 +75,14 @@ def counting_with_symbols(symbols: Symbols) -> Iterator[None]:
         size, step, padding, dilation, up = _window(*args, **kwargs)
         return torch.max_pool2d(x.unsqueeze(-2), (1, size), (1, step), (0, padding), (1, dilation), up).squeeze(-2)
 
+    def in_file(own: Any) -> Any:
+        def executed(*args: Any) -> Any:
+            module = own(*args)
+            vars(module).update({name: one for name, one in _counting(symbols).items() if not hasattr(module, name)})
+            return module
+
+        return executed
+
     def rebuilt(own: Any) -> Any:
         return lambda: {**own(), **OPERATORS}
 
@@ -88,7 +95,7 @@ def counting_with_symbols(symbols: Symbols) -> Iterator[None]:
             (torch, "max_pool1d", lambda own: pooled),
             (torch.nn.init, "_calculate_fan_in_and_fan_out", lambda own: lambda tensor: (FAN, FAN)),
             (torch.nn.init, "_calculate_correct_fan", lambda own: lambda tensor, mode: FAN),
-            (proxy_tensor, "_sympy_handlers", rebuilt),
+            (proxy_tensor, "_sympy_handlers", rebuilt), (load, "execute", in_file),
         ):  # fmt: skip
             if hasattr(holder, name):  # torch before 2.13 has no `_sympy_handlers`
                 stack.enter_context(replaced(holder, name, make))

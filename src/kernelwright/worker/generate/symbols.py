@@ -19,7 +19,7 @@ from torch._dynamo.source import ConstantSource
 from torch.fx import GraphModule
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 from torch.utils._pytree import tree_map_only
-from torch.utils._sympy.functions import Mod
+from torch.utils._sympy.functions import Mod, TruncToInt
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
@@ -169,6 +169,18 @@ class Symbols:
         else:
             self.quotients[symbol] = dividend, divisor, added
         return symbol - added
+
+    def whole(self, number: SymFloat) -> Any:
+        """What `int` makes of a number that is computed from sizes, as a symbol of its own."""
+        known = self.of(number)
+        value = int(self.hint(known))
+        if not known.free_symbols or value <= LEAST:
+            return int(number)
+        same = (one for one, quotient in self.quotients.items() if quotient == (TruncToInt(known), 1, 0))
+        if (symbol := next(same, None)) is None:
+            symbol = self.new("", value).node.expr
+            self.quotients[symbol] = TruncToInt(known), sympy.S.One, 0
+        return self.integers[symbol]
 
     def _reduced(self, dividend: sympy.Expr, divisor: sympy.Expr) -> tuple[sympy.Expr, int]:
         """The dividend without multiples of the divisor, and their number."""
