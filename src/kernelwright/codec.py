@@ -5,7 +5,9 @@ A record's JSON is canonical (sorted keys), so its hash is the same on every mac
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import threading
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,6 +15,8 @@ import msgspec
 T = TypeVar("T")
 
 _encoder = msgspec.json.Encoder(order="deterministic")
+
+_reading = threading.Lock()
 
 
 def encode(value: Any) -> bytes:
@@ -27,6 +31,7 @@ def document_text(value: Any) -> str:
 
 def decode(data: bytes | str, type: type[T]) -> T:
     """The record in `data`; raises `msgspec.ValidationError` if it does not fit `type`."""
+    _read(type)
     return msgspec.json.decode(data, type=type)
 
 
@@ -37,7 +42,20 @@ def plain(value: Any) -> Any:
 
 def record(value: Any, type: type[T]) -> T:
     """The inverse of `plain`."""
+    _read(type)
     return msgspec.convert(value, type)
+
+
+def _read(type: Any) -> None:
+    """Have msgspec read the annotations of `type` in one thread: where two threads do so at once, version 0.22 crashes
+    the process now and then."""
+    with _reading:
+        _read_once(type)
+
+
+@functools.cache
+def _read_once(type: Any) -> None:
+    msgspec.json.Decoder(type)
 
 
 def sha(data: bytes | str) -> str:
