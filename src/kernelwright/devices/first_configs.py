@@ -109,7 +109,7 @@ MOST_WARPS, IN_WARP = 32, 1024
 SHORT = {"R0_BLOCK": 1024, "num_warps": 4}
 """For a loop over the blocks of a row. Compared with Inductor's choice (one row, R0_BLOCK 2048, 16 warps), cumulative
 sums were 1.27 and 1.16 times as fast, a layer norm 1.17, a group norm 1.08, a softmax 1.00, and norms, which `LONG`
-serves, 0.77 (H200, kernels of KernelBench's level 1, 2026-11-27; so are the other figures of rows)."""
+serves, 0.77 (H200, kernels of KernelBench's level 1; so are the other figures of rows)."""
 
 LONG = {"R0_BLOCK": 16384, "num_warps": 32}
 """For rows that are read in two loops. With large blocks few rows are read at the same time, so that they stay in the

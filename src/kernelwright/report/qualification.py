@@ -73,9 +73,8 @@ def draws_texts(case: CaseQualification) -> list[str]:
     other = [f"{draw.offered} → {draw.used}" for draw in case.draws if draw.used != draw.offered]
     lines = [f"  {len(case.draws)} draws judge every candidate, {len(case.draws) - len(partly)} of them every element"]
     lines += [f"  inputs that judge only a share of the elements: {'; '.join(partly)}"] * bool(partly)
-    return lines + [f"  inputs that cannot be judged fairly, and those in their place: {'; '.join(other)}"] * bool(
-        other
-    )
+    lines += [f"  inputs that cannot be judged fairly, and those in their place: {'; '.join(other)}"] * bool(other)
+    return lines
 
 
 def usual_text(report: QualificationReport) -> str:

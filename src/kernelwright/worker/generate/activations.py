@@ -1,11 +1,11 @@
 """Decompositions of functions for Inductor, with as few instructions as their precision needs.
 
-Elementwise kernels in half precision wait for instructions, not for memory: on an H200 GELU took 2,053 µs and SELU
-1,794 µs where the bound is 1,500 µs (KernelBench's level 1, files 26 and 27, bfloat16). A function of a half-precision
-tensor is computed in float32 with a relative error below 2^-14, a quarter of float16's rounding. That is cheaper than
-the library's function for float32. Mish is decomposed in every dtype: one exponential in place of two, a logarithm and
-a tangent. In a kernel that computes mish twice after a convolution, and in one with mish and tanh, these functions took
-a third of the time (H100, KernelBench's level 2, files 4 and 47).
+Elementwise kernels in half precision wait for instructions, not for memory, with the library's functions for float32
+(benchmarks/results/level1_bfloat16.md, GELU and SELU). A function of a half-precision tensor is computed in float32
+with a relative error below 2^-14, a quarter of float16's rounding, which takes fewer instructions. Mish is decomposed
+in every dtype: one exponential in place of two, a logarithm and a tangent. In a kernel that computes mish twice after a
+convolution, and in one with mish and tanh, these functions took a third of the time (H100, KernelBench's level 2, files
+4 and 47).
 """
 
 from __future__ import annotations

@@ -106,6 +106,8 @@ class Lines:
                 )  # fmt: skip
 
     def _allocation(self, line: Any) -> Step:
+        if line.comm_buffer:
+            raise _Unread(f"an allocation of other elements than {line.node.get_name()} has")
         return self._allocated(line.node)
 
     def _allocated(self, node: Any) -> Step:

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from kernelwright.worker.judge import rounding
+from kernelwright.worker.judge.fairness import half_of_digits
 from kernelwright.worker.judge.tolerance import Scale, describe, is_whole, real, sum_of_squares
 from kernelwright.worker.reference.instance import Instance, accepted, cast, given, outputs
 from kernelwright.worker.reference.pieces import CHUNK, pieces
@@ -176,7 +177,7 @@ def beyond(
 ) -> Tensor:
     """The elements that a reading moves so far that the next one may give infinity. reading: the moves in eps.
     sensitivity: without readings. own: as for `allowed`."""
-    most = max((1 + ADDED) * allowed(own), 1 / math.sqrt(torch.finfo(dtype).eps))
+    most = max((1 + ADDED) * allowed(own), 1 / half_of_digits(dtype))
     return torch.gt(reading, most * (sensitivity + expected.abs() + floor).double())
 
 

@@ -33,7 +33,7 @@ def is_guide(own: tolerance.Errors, dtype: torch.dtype, strict: bool) -> bool:
     half of its digits."""
     if own.special or (own.scale.largest > HEADROOM * _largest(dtype)):
         return False
-    return not strict or (own.max_abs == 0.0 if tolerance.is_whole(dtype) else own.max_rel <= _half(dtype))
+    return not strict or (own.max_abs == 0.0 if tolerance.is_whole(dtype) else own.max_rel <= half_of_digits(dtype))
 
 
 def unguided(made: Tensor, exact: Tensor, strict: bool) -> Tensor:
@@ -49,7 +49,7 @@ def unguided(made: Tensor, exact: Tensor, strict: bool) -> Tensor:
     found |= exact.isfinite() & (sizes > HEADROOM * _largest(dtype))
     sizes = sizes.where(exact.isfinite() & ~found, 0.0)
     if strict and sizes.numel():
-        found |= (made - exact).abs() > _half(dtype) * sizes.amax()
+        found |= (made - exact).abs() > half_of_digits(dtype) * sizes.amax()
     return found
 
 
@@ -57,7 +57,7 @@ def _largest(dtype: torch.dtype) -> float:
     return torch.inf if tolerance.is_quantized(dtype) else torch.finfo(dtype).max
 
 
-def _half(dtype: torch.dtype) -> float:
+def half_of_digits(dtype: torch.dtype) -> float:
     return math.sqrt(torch.finfo(dtype).eps)
 
 

@@ -74,15 +74,8 @@ def verify(subject: Subject, case: Case) -> CaseResult:
                 return _unfinished(
                     subject, case, f"only {count} of {len(draws)} draws in {spent_s:.0f} s (limit {limit_s:g} s)"
                 )
-            results.append(
-                _replayed_in(
-                    subject,
-                    case.name,
-                    plan,
-                    draw,
-                    "forward" if processes.on_gpu else OTHER_ORDERS.get(count, "forward"),
-                )
-            )
+            order = "forward" if processes.on_gpu else OTHER_ORDERS.get(count, "forward")
+            results.append(_replayed_in(subject, case.name, plan, draw, order))
             if results[-1].status is Status.PASSED and draw == 0 and plan.forward is not None:
                 results.append(_forward_alone(subject, case.name, plan, plan.forward))
             if results[-1].status is Status.PASSED and draw == 0 and plan.forward is not None:
