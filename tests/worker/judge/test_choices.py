@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from kernelwright.worker.judge.choices import CHOOSING, Choosing
+from kernelwright.worker.judge.choices import CHOOSING, Choosing, Pick
 from kernelwright.worker.judge.judge import Judge
 from kernelwright.worker.reference import values
 
@@ -40,6 +40,27 @@ def judge(folder: Path, expression: str) -> Judge:
 
 def reason(made: Judge, output: int, answer: Tensor) -> str:
     return made._compared("small", 0, output, answer).reason
+
+
+def test_computed_values_that_differ_by_rounding_are_equal(tmp_path: Path) -> None:
+    """The softmax of tiny values: in float32 others are equal than in float64, and in an honest kernel others still."""
+    made = judge(tmp_path, "(x * 1e-7).softmax(-1).topk(2, dim=-1)")
+    (x,) = made.answer("small", 0).instance.inputs
+    terms = torch.exp2(x * (1e-7 * 1.4426950408889634))
+    at = (terms * (1 / terms.sum(-1, keepdim=True))).topk(2, dim=-1).indices
+    assert reason(made, 1, at) == ""
+    last = x.topk(64, dim=-1).indices[:, -2:].contiguous()
+    assert "this differs" in reason(made, 1, last)
+
+
+@pytest.mark.parametrize("computed", [False, True])
+def test_values_that_differ_by_more_than_rounding_are_not_equal(tmp_path: Path, computed: bool) -> None:
+    exact = torch.tensor([[0.5, 0.5 + 1e-8, 0.25]], dtype=torch.float64)
+    made = exact.float() if computed else exact.clone()
+    pick = Pick(torch.tensor([[1]]), torch.tensor([[False]]), 1, True, made).of(exact)
+    expected = torch.tensor([[1]])
+    assert torch.equal(pick.settled(torch.tensor([[0]]), expected), expected) == computed
+    assert not torch.equal(pick.settled(torch.tensor([[2]]), expected), expected)
 
 
 def other_order(x: Tensor, count: int) -> tuple[Tensor, Tensor]:

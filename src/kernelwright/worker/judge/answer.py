@@ -175,12 +175,14 @@ def judged(
 
     The float64 outputs are computed first: for a large case they take the most memory, and nothing else is there yet.
     """
-    with Choosing(pads=distribution == values.SPECIAL) as seen:
+    with Choosing(pads=distribution == values.SPECIAL, sources=True) as seen:
         exact = outputs(cast(instance, "float64"))
     with Choosing(seen.picks, sources=any(one.dtype in INDICES for one in exact)) as noted:
         produced = as_before(instance, exact, framework_outputs(instance))
-    chosen = [next((pick for pick in noted.picks if pick.is_in(one)), None) for one in produced]
-    del noted
+    picked = [one.of(wide.source) for one, wide in zip(noted.picks, itertools.cycle(seen.picks), strict=False)]
+    chosen = [next((pick for pick in picked if pick.is_in(one)), None) for one in produced]
+    seen.picks = [replace(one, source=None) for one in seen.picks]
+    del noted, picked
     lenient = distribution != values.AS_GIVEN
     left_out: list[torch.Tensor | None] = [None] * len(exact)
     with keeping(seen.picks):

@@ -2,9 +2,10 @@
 convolution multiplies the zeros of its padding; and a NaN that no honest kernel needs to notice.
 
 PyTorch does not say which of several equal values comes first, and its own CPU and CUDA kernels differ. So an index is
-right if it names a value that equals the expected one, and no index of a row is given twice. What forward computes of
-such indices has a few right results: the one of this device, and those where the first or the last of equal values is
-chosen everywhere. `max`, `min`, `argmax` and `argmin` return the first, and are not among these operators.
+right if it names a value that equals the expected one, and no index of a row is given twice. Values that forward has
+computed are equal if they differ by no more than rounding: `CLOSE` times the error of PyTorch's own. What forward
+computes of such indices has a few right results: the one of this device, and those where the first or the last of equal
+values is chosen everywhere. `max`, `min`, `argmax` and `argmin` return the first, and are not among these operators.
 
 A zero of the padding times NaN or infinity is NaN, and PyTorch's depthwise kernel for GPUs leaves it out, its others
 multiply. The same goes for the gaps and borders of transposed convolutions and of gradients. NaN is expected there; on
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -35,6 +36,10 @@ CHOOSING = RANKING | {"kthvalue", "median", "nanmedian", "mode"}
 PADDING = {"convolution": ("weight",), "convolution_backward": ("weight", "grad_output")}
 """By operator, the arguments whose elements may be multiplied by a zero of the padding."""
 
+CLOSE = 4.0
+"""How far two computed values may differ and count as equal, as a multiple of PyTorch's own largest error in the row.
+For a problem's inputs that error is 0, so they have to be equal."""
+
 INDICES = frozenset((torch.int64, torch.int32))
 """Dtypes of indices: PyTorch's own, and the one to which programs convert them."""
 
@@ -42,13 +47,23 @@ INDICES = frozenset((torch.int64, torch.int32))
 @dataclass(frozen=True)
 class Pick:
     """What one operator chose. indices: along `dim` of its input, which they have, too. tied: the rows in which values
-    are equal. is_ranking: whether no index may come twice. source: a copy of the input, where it was asked for."""
+    are equal. is_ranking: whether no index may come twice. source: a copy of the input, where it was asked for. close:
+    of each row, the largest difference of equal values."""
 
     indices: Tensor
     tied: Tensor
     dim: int
     is_ranking: bool
     source: Tensor | None = None
+    close: Tensor | None = None
+
+    def of(self, exact: Tensor | None) -> Pick:
+        """This pick, from `exact`: what float64 has for its source."""
+        if self.source is None or exact is None or exact.shape != self.source.shape or not exact.is_floating_point():
+            return self
+        off = (self.source.to(exact.dtype) - exact).abs()
+        off = off.where(off.isfinite(), 0.0)  # the same infinity in both, or one that only the narrower dtype reaches
+        return replace(self, source=exact, close=CLOSE * off.amax(self.dim, keepdim=True))
 
     def is_in(self, output: Tensor) -> bool:
         """Whether an output has these indices, or the first of them."""
@@ -69,7 +84,7 @@ class Pick:
         inside, known = (given >= 0) & (given < size), (wanted >= 0) & (wanted < size)
         there = self.source.gather(self.dim, given.where(inside, 0))
         here = self.source.gather(self.dim, wanted.where(known, 0))
-        right = inside & known & _equal(there, here)
+        right = inside & known & (_equal(there, here) if self.close is None else _close(there, here, self.close))
         made = expected.to(actual.dtype).where(right.reshape(actual.shape), actual)
         if self.is_ranking:
             ordered = given.sort(self.dim).values
@@ -164,6 +179,11 @@ def _with_padding(name: str, made: Any, given: dict[str, Any]) -> Any:
 def _equal(one: Tensor, other: Tensor) -> Tensor:
     """Where two tensors have the same value; NaN is one value."""
     return (one == other) | (one.isnan() & other.isnan())
+
+
+def _close(one: Tensor, other: Tensor, most: Tensor) -> Tensor:
+    """Where two tensors differ by no more than `most`; infinities have to be the same, and NaN is one value."""
+    return _equal(one, other) | ((one - other).abs() <= most)
 
 
 def _has_equal(ordered: Tensor, dim: int) -> Tensor:
