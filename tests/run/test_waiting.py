@@ -75,6 +75,32 @@ def test_a_reply_that_comes_while_another_trial_runs_is_taken_up_in_the_same_ses
     assert asked.count(1) == 2
 
 
+def test_a_question_that_was_being_written_when_a_trial_ended_is_written_again(
+    create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_told, known = threading.Event(), []
+    tell = Loop._tell
+
+    def noticed(self: Loop, number: int) -> None:
+        tell(self, number)
+        if number == 1:
+            is_told.set()
+
+    monkeypatch.setattr(Loop, "_tell", noticed)
+
+    def slow(request: Request, context: Context) -> Proposal | None:
+        if request.number == 1:
+            return step(request, context)
+        known.append([trial.number for trial in context.trials])
+        assert is_told.wait(600)
+        return None
+
+    journal = create(strategy_options={"width": 2, "rounds": 1}, in_flight=2)
+    outcome = run(journal, FakeProposer(slow))
+    assert (outcome.reason, outcome.waiting) == (StopReason.WAITING, (2,))
+    assert known[-1] == [0, 1]
+
+
 def test_a_whole_round_waits_at_once_however_few_requests_may_be_under_way(create: Create) -> None:
     journal = create(strategy_options={"width": 6, "rounds": 1}, in_flight=1)
     outcome = run(journal, FakeProposer(never))

@@ -77,8 +77,8 @@ class Loop:
         self.record = self._passes.record
         self._ready: deque[int] = deque()
         """Trials whose candidate waits for a free evaluation slot."""
-        self._thinking: set[int] = set()
-        """Trials that are being proposed, or will be when the pass is committed."""
+        self._thinking: dict[int, int] = {}
+        """Trials that are being proposed, or will be when the pass is committed, and how many results they know."""
         self._measuring: set[int] = set()
         """Trials that are being evaluated, or will be when the pass is committed."""
         self._looking: set[int] = set()
@@ -207,7 +207,7 @@ class Loop:
             for future, number in list(self._proposing.items()):
                 if not future.done():
                     del self._proposing[future]
-                    self._thinking.discard(number)
+                    self._thinking.pop(number, None)
                     self._abandoned.add(number)
                     self.record(self._journal.append_abandoned(number, cost))
 
@@ -317,7 +317,7 @@ class Loop:
                 proposal = Proposal(author=self._proposer.author, error=str(reason))
             self._proposed(number, None if proposal is None else self._journal.append_proposed(number, proposal))
         else:
-            self._thinking.add(number)
+            self._thinking[number] = len(self.state.told)
             self._begin(self._proposing, number, self._thinkers, self._propose, request, context)
 
     def _begin(
@@ -368,9 +368,11 @@ class Loop:
             self.record(self._answered.get())
 
     def _proposed(self, number: int, event: Event | None) -> None:
-        self._thinking.discard(number)
+        known = self._thinking.pop(number, len(self.state.told))
         self._take_answers()
-        if event is None:
+        if event is None and known < len(self.state.told):
+            self._advance(number)  # what waits says all results so far
+        elif event is None:
             self.waiting.add(number)
         else:
             self.record(event)
