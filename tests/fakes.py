@@ -94,6 +94,7 @@ def run_info(**settings: object) -> RunInfo:
         problem=msgspec.structs.replace(PROBLEM, dtype=settings.get("dtype")),
         environment=ENVIRONMENT,
         starter=starter,
+        known=(),
     )
 
 

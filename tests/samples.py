@@ -198,4 +198,5 @@ def run_info(device: str | None = None, **settings: object) -> RunInfo:
         problem=msgspec.structs.replace(problem_info(), dtype=settings.get("dtype")),
         environment=environment(device),
         starter=Candidate(source=SOURCE),
+        known=(),
     )

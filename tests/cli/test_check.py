@@ -207,7 +207,7 @@ def test_a_bench_of_such_a_problem_says_so() -> None:
 
 
 def test_what_a_problem_set_states_is_shown_beside_our_own_measure(tmp_path: Path) -> None:
-    stated = StatedBySet(set="SOL-ExecBench", name="rows", cases={"a": {"uuid": "1", "max_atol": 0.01}})
+    stated = StatedBySet(set="SOL-ExecBench", name="rows", facts={}, cases={"a": {"uuid": "1", "max_atol": 0.01}})
     worker = FakeWorker(qualification=GOOD, problem=msgspec.structs.replace(PROBLEM_INFO, stated=stated))
     folder = write_folder(tmp_path / "rows", DEFINITION, [workload(1, {"rows": 3})])
     result = run("check", str(folder), worker=worker)

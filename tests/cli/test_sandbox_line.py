@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import msgspec
@@ -12,7 +11,6 @@ from command_line import PROBLEM, fault, run
 from fakes import ENVIRONMENT, FakeWorker
 from kernelwright.api.search import optimize
 from kernelwright.jobs.agent import AgentSession
-from kernelwright.model import Environment
 from samples import SOURCE
 from started import starting
 
@@ -83,11 +81,3 @@ def test_doctor_judges_no_canary_there_and_says_why() -> None:
 def test_a_settings_file_cannot_allow_it() -> None:
     Path("kernelwright.toml").write_text("weak_sandbox = true\n")
     assert "there is no field 'weak_sandbox'" in fault(run("optimize", "double"))
-
-
-def test_an_older_record_says_nothing_of_it() -> None:
-    older = json.loads(msgspec.json.encode(ENVIRONMENT))
-    names = ("device", "target", "python", "torch", "triton")
-    assert msgspec.convert({name: older[name] for name in names}, Environment) == ENVIRONMENT
-    found = run("optimize", "double", "--trials", "1", "--out", "run")
-    assert "sandbox" not in found.stderr + Path("run/report.txt").read_text()

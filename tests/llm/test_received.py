@@ -140,11 +140,6 @@ def test_a_text_without_measure_is_cut() -> None:
         assert (len(reply.text), reply.finish) == (LARGEST_TEXT, f"longer than {LARGEST_TEXT} characters")
 
 
-def test_a_usage_of_an_older_journal_says_nothing_of_a_cache_and_stays_as_it_was() -> None:
-    older = '{"input_tokens":9,"output_tokens":2,"cost_usd":0.5,"seconds":1.0,"requests":1,"assumed":0}'
-    assert decode(older, Usage) == Usage(input_tokens=9, output_tokens=2, cost_usd=0.5, seconds=1.0, requests=1)
-
-
 def test_tokens_of_a_cache_are_added_up_and_count_for_a_budget_once() -> None:
     one = Usage(input_tokens=9, cached_tokens=5, cache_written_tokens=3, output_tokens=2)
     both = one.plus(one)

@@ -259,7 +259,9 @@ def test_requests_that_were_open_when_a_run_stopped_are_finished_even_without_bu
 def tuned_session(folder: Path, trials: int, proposer: Proposer, strategy: str = "beam", **options: Scalar) -> Outcome:
     """A session of a run with two known kernels; options: of the strategy."""
     exists = (folder / "journal.db").exists()
-    known = tuple(KnownKernel(candidate=Candidate(source=f"BLOCK = {block}\n"), origin="x") for block in (16, 32))
+    known = tuple(
+        KnownKernel(candidate=Candidate(source=f"BLOCK = {block}\n"), origin="x", ratio=None) for block in (16, 32)
+    )
     info = msgspec.structs.replace(run_info(strategy=strategy, strategy_options=options), known=known)
     with Journal.open(folder, writable=True) if exists else Journal.create(folder, info) as journal:
         made = build_strategy(strategy, STARTER, 0, options, [one.candidate for one in known])

@@ -40,8 +40,8 @@ class Chosen(Record, frozen=True, kw_only=True):
     pairs."""
 
     case: str | None
-    shapes: tuple[tuple[int, ...], ...] = ()
-    dtypes: tuple[str, ...] = ()
+    shapes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[str, ...]
     config: Config
     kernels: dict[str, KernelConfig]
     time_us: float
@@ -75,10 +75,10 @@ class Pinned(Record, frozen=True, kw_only=True):
     tuned_for: tuple[str, ...]
     """The cases that `joint` was chosen for."""
     joint: Chosen
-    cases: tuple[Chosen, ...] = ()
+    cases: tuple[Chosen, ...]
     cost_of_one: float | None = None
-    unqualified: str = ""
-    library: LibraryMode = "none"
+    unqualified: str
+    library: LibraryMode
     """The library steps that the candidate was allowed."""
 
 

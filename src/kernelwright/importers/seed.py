@@ -29,7 +29,7 @@ class Seed(Record, frozen=True, kw_only=True):
     name: str
     candidate: Candidate
     origin: str
-    recorded_us: float | None = None
+    recorded_us: float | None
     recorded: dict[str, Scalar] = msgspec.field(default_factory=dict)
 
 

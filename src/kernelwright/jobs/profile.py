@@ -36,7 +36,7 @@ class ProfileReport(Record, frozen=True, kw_only=True):
     problem: ProblemInfo
     environment: Environment
     profiles: tuple[Profiled, ...]
-    failure: str | None = None
+    failure: str | None
 
 
 def profile(

@@ -37,7 +37,7 @@ from kernelwright.journal.fold import Session, fold
 from kernelwright.model import Answered, Budget, Evaluation, LaneChange, Proposal, Request, RunInfo, Trial, Usage
 from kernelwright.text.escape import in_code, is_fit
 
-_PAYLOADS: dict[EventKind, Any] = {
+PAYLOADS: dict[EventKind, Any] = {
     EventKind.STARTED: SessionStart,
     EventKind.ASKED: Request,
     EventKind.PROPOSED: Proposal,
@@ -317,7 +317,7 @@ def _event(path: Path, expected: int, row: tuple[Any, ...]) -> Event:
         raise RunFolderError(f"{which} cannot be read: a field is of another type, or too large", TAKE_ANOTHER)
     try:
         known = EventKind(kind)
-        event = Event(seq, known, number, time, codec.decode(payload, _PAYLOADS[known]))
+        event = Event(seq, known, number, time, codec.decode(payload, PAYLOADS[known]))
     except (ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise RunFolderError(f"{which} cannot be read: {error}") from error
     if LONG_NUMBER.search(payload):

@@ -125,7 +125,7 @@ class GateReport(Record, frozen=True, kw_only=True):
     problem: str
     candidate: str
     baseline: str
-    dtype: str | None = None
+    dtype: str | None
     recorded_on: str | None
     max_slowdown: float
     environment: Environment

@@ -101,7 +101,7 @@ ToWorker = (
 
 
 PROTOCOL = 2
-"""Protocol version. It is increased for every message that an older client or worker cannot read."""
+"""Protocol version. It is increased for every message that a client or worker of another version cannot read."""
 
 
 class Hello(Record, frozen=True, kw_only=True):

@@ -75,4 +75,4 @@ class Diagnosis(Record, frozen=True, kw_only=True):
     kind: Literal["measured", "estimate"] | None
     counters: str | None
     bottleneck: Finding
-    alternatives: tuple[Finding, ...] = ()
+    alternatives: tuple[Finding, ...]

@@ -52,7 +52,7 @@ class LibraryShare(Record, frozen=True, kw_only=True):
 
     operator: str
     calls: int
-    share: float | None = None
+    share: float | None
 
 
 class Timing(Record, frozen=True, kw_only=True):

@@ -94,7 +94,7 @@ class TensorRead(Record, frozen=True, kw_only=True):
     """ "input x", "parameter weight" or "buffer cache"."""
     bytes: int
     of_bytes: int
-    rows: int | None = None
+    rows: int | None
 
 
 class CaseInfo(Record, frozen=True, kw_only=True):
@@ -148,7 +148,7 @@ class StatedBySet(Record, frozen=True, kw_only=True):
 
     set: str
     name: str
-    facts: dict[str, str] = {}
+    facts: dict[str, str]
     cases: dict[str, dict[str, Scalar]] = {}
 
 

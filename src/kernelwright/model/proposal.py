@@ -111,8 +111,8 @@ class Answered(Record, frozen=True, kw_only=True):
     prompt: str
     reply: str
     usage: Usage
-    finish: str = ""
-    about: int | None = None
+    finish: str
+    about: int | None
 
 
 class Claim(Record, frozen=True, kw_only=True):

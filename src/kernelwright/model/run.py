@@ -130,7 +130,7 @@ class KnownKernel(Record, frozen=True, kw_only=True):
 
     candidate: Candidate
     origin: str
-    ratio: float | None = None
+    ratio: float | None
 
 
 class RunInfo(Record, frozen=True, kw_only=True):
@@ -142,6 +142,6 @@ class RunInfo(Record, frozen=True, kw_only=True):
     settings: RunSettings
     problem: ProblemInfo
     environment: Environment
-    starter: Candidate | None = None
-    known: tuple[KnownKernel, ...] = ()
+    starter: Candidate | None
+    known: tuple[KnownKernel, ...]
     """Judged after the starter."""

@@ -80,7 +80,7 @@ class Tried(Record, frozen=True, kw_only=True):
     config: Config
     found: Found
     at: str
-    launched: bool = True
+    launched: bool
 
     @property
     def score_us(self) -> float | None:
@@ -111,7 +111,7 @@ class Finalist(Record, frozen=True, kw_only=True):
 
     number: int
     cases: tuple[FinalCase, ...]
-    joint: Ratio | None = None
+    joint: Ratio | None
 
 
 class Choice(Record, frozen=True, kw_only=True):
@@ -151,7 +151,7 @@ class Advice(Record, frozen=True, kw_only=True):
     author: str
     configs: tuple[Config, ...]
     useless: int
-    usage: Usage = Usage()
+    usage: Usage
     reason: str = ""
 
 
