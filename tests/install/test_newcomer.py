@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from importlib.util import find_spec
 
 import pytest
@@ -87,16 +86,6 @@ def test_the_python_of_the_readme_runs(fresh: Fresh) -> None:
     assert said.startswith("mine qualifies: no trivial answer passes")
     assert said.endswith("['1']\n"), "the package is in the model"
     assert (fresh.home / "problems" / "mine" / "problem.py").is_file()
-
-
-def test_a_pytorch_file_becomes_a_verified_kernel_and_the_time_to_it_is_printed(
-    fresh: Fresh, layer: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    began_s = time.monotonic()
-    fresh("kernelwright", "optimize", layer, "--trials", "1", "--out", "first")
-    with capsys.disabled():
-        print(f"\nfrom a PyTorch file to a verified kernel on this CPU: {time.monotonic() - began_s:.0f} s")
-    assert "@triton.jit" in (fresh.home / "first" / "best_kernel.py").read_text()
 
 
 @pytest.mark.timeout(3600)

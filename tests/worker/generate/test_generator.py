@@ -104,7 +104,7 @@ import torch
 import torch.nn as nn
 
 GRADIENTS = True
-rows, features = 4096, 1000
+rows, features = 512, 1000
 
 class Model(nn.Module):
     def __init__(self, features):
@@ -206,7 +206,7 @@ class Model(torch.nn.Module):
         return self.gru(x)[0]
 
 def get_inputs(rows=512):
-    return [torch.randn(3, rows, 20)]
+    return [torch.randn(2, rows, 20)]
 
 def get_init_inputs():
     return []
@@ -230,7 +230,8 @@ def test_a_recurrent_layer_is_unrolled(shared_worker: StartedWorker, tmp_path: P
 
 def test_loops_of_too_many_operators_are_refused_by_their_number(shared_worker: StartedWorker, tmp_path: Path) -> None:
     file = tmp_path / "steps.py"
-    loop = "[x := x + self.bias for _ in range(5000)][-1]"
+    # Few steps where the judge runs it, which measures tolerances meanwhile.
+    loop = "[x := x + self.bias for _ in range(1 if type(x) is torch.Tensor else 5000)][-1]"
     file.write_text(PROBLEM.replace("{forward}", loop))
     worker = shared_worker()
     worker.load(str(file))
@@ -1018,7 +1019,7 @@ def test_the_kernels_of_the_derived_cases_are_those_of_the_timed_one(
 GROUPED = """
 import torch
 
-hidden, groups = 4096, 8
+hidden, groups = 256, 8
 
 class Model(torch.nn.Module):
     def __init__(self, hidden, groups):
@@ -1028,7 +1029,7 @@ class Model(torch.nn.Module):
     def forward(self, x):
         return torch.nn.functional.max_pool1d(self.norm(x), 3, 2).relu()
 
-def get_inputs(rows=16, side=100):
+def get_inputs(rows=512, side=100):
     return [torch.randn(rows, hidden, side)]
 
 def get_init_inputs():
@@ -1099,8 +1100,8 @@ def get_inputs(batch=16, channels=24, side=100):
 def get_init_inputs(channels=24, groups=4):
     return [channels, groups]
 
-CASES = [dict(name="large"), dict(name="small", small=True, batch=2, channels=8, side=23),
-         dict(name="odd", small=True, held_out=True, batch=3, channels=4, side=24)]
+CASES = [dict(name="large"), dict(name="small", small=True, batch=1, channels=8, side=19),
+         dict(name="odd", small=True, held_out=True, batch=2, channels=4, side=20)]
 """
 
 

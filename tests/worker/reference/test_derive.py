@@ -494,7 +494,8 @@ def test_a_dtype_asked_for_is_that_of_every_case(tmp_path: Path, more: str) -> N
     problem, _ = load_with_cases(path, "derived", dtype="float16", interpreted=True)
     assert {case.dtype for case in problem.cases} == {"float16"}
     assert {case.small for case in problem.cases} == {case.held_out for case in problem.cases} == {True, False}
-    assert problem.instance(problem.cases[0], seed=1).inputs[0].dtype == torch.float16  # type: ignore[union-attr]
+    small = next(case for case in problem.cases if case.small)
+    assert problem.instance(small, seed=1).inputs[0].dtype == torch.float16  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("more", ["", STATED])
