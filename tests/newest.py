@@ -91,7 +91,7 @@ from kernelwright.worker.generate.generator import generate
 from kernelwright.worker.generate.messages import Generate
 from kernelwright.worker.reference.load import load_problem
 cases = load_problem(sys.argv[1]).cases
-asked = dict(target="sm_90", cache=tempfile.mkdtemp(), limit_s=600.0, library="none")
+asked = dict(target="sm_90", cache=tempfile.mkdtemp(), limit_s=600.0)
 found = generate(Generate(path=sys.argv[1], cases=tuple(cases), **asked))
 print(codec.encode(found).decode())
 """

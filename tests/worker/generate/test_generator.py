@@ -477,6 +477,8 @@ FAULTY = """
 import sys
 import torch
 
+LIBRARY = "any"  # beside templates, rows are only there for this mode
+
 class Model(torch.nn.Module):
     def forward(self, x, y):
         assert not ({fault}), "a fault"
@@ -503,9 +505,9 @@ FAULTS = {
 def test_where_other_captures_fail_the_rest_remains(shared_worker: StartedWorker, folder: Path, faulty: str) -> None:
     file = folder / f"faulty_{faulty}.py"
     file.write_text(FAULTY.format(fault=FAULTS[faulty]))
-    shared_worker().load(str(file), library="any")  # without templates, rows are only there for this mode
+    shared_worker().load(str(file))
     found = shared_worker().generate()
-    assert found.reason == f"{faulty}: Inductor traced forward for a GPU, and line 7 raised AssertionError: a fault"
+    assert found.reason == f"{faulty}: Inductor traced forward for a GPU, and line 9 raised AssertionError: a fault"
     made = {name: bool(getattr(found, name)) for name in ("captures", "templates", "rows")}
     assert made == {"captures": True, "templates": True, "rows": True, faulty: False}
     assert "torch.mm(" in candidate_text(found, "any")

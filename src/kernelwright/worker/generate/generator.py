@@ -6,7 +6,6 @@ The process executes the user's problem file, as the judge does, but no candidat
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -35,7 +34,7 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
 def generate(job: Generate) -> Generated:
     """Captures of the problem, or the reason why there are none. Raises `ProblemError`."""
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = job.cache
-    problem = replace(load_with_cases(job.path, "kept", job.cases)[0], library=job.library)
+    problem, _ = load_with_cases(job.path, "kept", job.cases)
     base = captured_case(problem)
     small = next((case for case in problem.cases if case.small), None)
     if small is not None and (random := random_operators(problem.operators(base))):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from kernelwright.model import Case, LibraryMode
+from kernelwright.model import Case
 from kernelwright.worker.processes.channel import Message
 
 
 class Generate(Message, frozen=True, kw_only=True, tag="generate"):
     """Generate code for the first timed case of the problem at `path`. cases: all cases, with the derived ones. target:
-    such as "sm_90". cache: an empty folder for Inductor's cache. limit_s: after which no answer is read. library: the
-    mode that was asked for or that the problem states, or "none"."""
+    such as "sm_90". cache: an empty folder for Inductor's cache. limit_s: after which no answer is read."""
 
     path: str
     cases: tuple[Case, ...]
     target: str
     cache: str
     limit_s: float
-    library: LibraryMode

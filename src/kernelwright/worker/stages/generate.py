@@ -27,7 +27,7 @@ def generate(session: Session) -> Generated:
     read_from = session.read_from()
     job = Generate(
         path=read_from.path, cases=read_from.cases or (), target=session.processes.target.name, cache="",
-        limit_s=session.processes.limits.generate_s, library=session.loaded().library,
+        limit_s=session.processes.limits.generate_s,
     )  # fmt: skip
     key = key_of(session, job)
     return session.generated(key, lambda: _kept(session, job, key))
