@@ -2,8 +2,8 @@
 # What it is not: the build. Packaging lives in pyproject.toml, versions in requirements/tested.txt.
 # The rule: nothing is installed outside .venv, and a second call installs nothing.
 
-.PHONY: demo check test test-gpu newest versions targets mutants lint style types tested docs example site setup clean
-.DEFAULT_GOAL := test
+.PHONY: demo check touched test test-gpu newest versions targets mutants lint style types tested docs example site setup clean
+.DEFAULT_GOAL := check
 # Thousands of modules and tests are compiled once, not in every process of every run.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -43,6 +43,9 @@ demo: $(STAMP)
 # Types are checked beside the first tests: mypy uses one core.
 check: style
 	@$(MAKE) --no-print-directory -j 2 types tested TESTS='-m pure -n auto --dist worksteal'
+
+touched: $(STAMP)
+	@$(BIN)/python tests/touched.py
 
 test: style
 	@$(MAKE) --no-print-directory -j 2 types tested TESTS='-m "not gpu" -n auto --dist loadfile --no-loadscope-reorder'

@@ -7,7 +7,6 @@ STARTS, or where an import of it leads to one of HEAVY. While a pure test runs, 
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,9 +16,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-TESTS = Path(__file__).parent
-ROOTS = (TESTS, TESTS.parent / "src")
-"""Where imports are followed to."""
+from imports import TESTS, file_of, imported
 
 HEAVY = frozenset({"torch", "triton", "numpy", "matplotlib"})
 STARTS = HEAVY | {
@@ -29,8 +26,6 @@ STARTS = HEAVY | {
 }  # fmt: skip
 FONTS = "fc-list"
 """matplotlib starts this program when it looks for fonts, once on each machine."""
-BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
-"""Fields of a statement that hold statements. An import is in no expression, and most nodes are in expressions."""
 EXPLICIT = "pytest.mark.process"
 FOLDERS = ("gpu", "exploits", "honest", "wrong")
 """Folders whose tests all need a worker."""
@@ -48,8 +43,8 @@ def tier(file: Path) -> str:
 @cache
 def _starts(file: Path) -> bool:
     """Whether a file of tests/ imports what starts processes, itself or through another one, in functions too."""
-    for name in _imported(file, nested=True):
-        found = _file_of(name)
+    for name in imported(file, nested=True):
+        found = file_of(name)
         if name in STARTS or name.partition(".")[0] in STARTS:
             return True
         if found is not None and (_starts(found) if found.is_relative_to(TESTS) else _is_heavy(found)):
@@ -62,42 +57,14 @@ def _is_heavy(file: Path) -> bool:
     """Whether importing a file of the package imports one of HEAVY."""
     todo, seen = [file], {file}
     while todo:
-        for name in _imported(todo.pop(), nested=False):
+        for name in imported(todo.pop(), nested=False):
             if name.partition(".")[0] in HEAVY:
                 return True
-            found = _file_of(name)
+            found = file_of(name)
             if found is not None and found not in seen:
                 seen.add(found)
                 todo.append(found)
     return False
-
-
-@cache
-def _imported(file: Path, nested: bool) -> frozenset[str]:
-    """Full names that a file imports. nested: in functions as well."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    found: set[str] = set()
-    todo: list[ast.AST] = [tree]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-        elif nested or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            checked = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-            todo += [] if checked else [one for name in BLOCKS for one in getattr(node, name, ())]
-    return frozenset(found)
-
-
-@cache
-def _file_of(name: str) -> Path | None:
-    for root in ROOTS:
-        path = root.joinpath(*name.split("."))
-        for file in (path.with_suffix(".py"), path / "__init__.py"):
-            if file.is_file():
-                return file
-    return None
 
 
 @contextmanager

@@ -30,7 +30,7 @@ pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[w
 pytest.importorskip("triton", reason="the worker needs Triton: pip install -e '.[worker]'")
 
 LIMITS = {"interpret_s": 3600.0, "record_s": 3600.0, "compile_s": 3600.0}
-HASTY = scaled({"compile_s": 6.0})
+HASTY = scaled({"compile_s": 4.0})
 
 AFFINE = """
 import torch
