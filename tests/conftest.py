@@ -41,6 +41,12 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """For `-n auto`: one more than there are cores, as tests of processes wait for them and for time limits."""
+    return (os.cpu_count() or 1) + (config.option.markexpr != "pure")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test that needs no GPU with its tier. Tests of processes take longest and come first, so that all
     workers of xdist end at about the same time."""
