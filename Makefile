@@ -48,6 +48,7 @@ touched: $(STAMP)
 	@$(BIN)/python tests/touched.py
 
 test: style
+	@$(BIN)/python tests/lines.py
 	@$(MAKE) --no-print-directory -j 2 types tested TESTS='-m "not gpu" -n auto --dist loadfile --no-loadscope-reorder'
 
 tested: $(STAMP)
