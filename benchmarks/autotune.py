@@ -24,6 +24,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from kernelwright.model import Loading
+
 ROOT = Path(__file__).resolve().parents[1]
 PROBLEM, CASE, SIZE = ROOT / "gallery" / "matmul", "4096_fp16", 4096
 SOURCE = PROBLEM / "starter.py"
@@ -160,7 +162,7 @@ def judge(out: Path) -> None:
         if config not in named.values():
             named[f"rival {place}"] = config
     with start_worker() as worker:
-        worker.load(str(PROBLEM), timed=(CASE,), narrow=True)
+        worker.load(str(PROBLEM), Loading(narrow=True, cases=(CASE,)))
         source = SOURCE.read_text()
         candidates = {name: candidate_for(source, config) for name, config in named.items()}
         report = worker.bench(candidates, (CASE,), against="ours")

@@ -32,7 +32,7 @@ from kernelwright.errors import KernelwrightError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.inductor import NotConverted, can_split, candidate_text, library_call
 from kernelwright.inductor.candidate import CAPTURED_ONLY
-from kernelwright.model import Candidate, Status
+from kernelwright.model import Candidate, Loading, Status
 
 COLUMNS = ("own", "captured sizes only", "any", "left", "refused", "wrong")
 
@@ -42,7 +42,7 @@ def tried(worker: Worker, file: Path, dtype: str | None) -> dict[str, Any]:
     row: dict[str, Any] = {}
     start_s = time.monotonic()
     try:
-        info = worker.load(str(file), dtype, which="derived")
+        info = worker.load(str(file), Loading(dtype=dtype, which="derived"))
         generated, split = worker.generate(), can_split(worker.environment())
         if (call := library_call(generated)) is not None:
             row |= {"column": "left", "reason": call}
@@ -53,7 +53,7 @@ def tried(worker: Worker, file: Path, dtype: str | None) -> dict[str, Any]:
         except NotConverted as reason:
             row |= {"reason": str(reason)}
             if not row.get("column"):
-                worker.load(str(file), dtype, library="any", which="derived")
+                worker.load(str(file), Loading(dtype=dtype, which="derived", library="any"))
                 source, column = candidate_text(generated, "any", split), "any"
         row["generate_s"] = round(time.monotonic() - start_s, 1)
         if source:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kernelwright.evaluator.launch import start_worker
+from kernelwright.model import Loading
 from kernelwright.problems.alike import FILE, described
 
 GALLERY = Path(__file__).parents[1] / "gallery"
@@ -16,5 +17,5 @@ GALLERY = Path(__file__).parents[1] / "gallery"
 if __name__ == "__main__":
     with start_worker() as worker:
         for file in sorted(GALLERY.glob("*/problem.py")):
-            text = "\n".join(described(worker.load(str(file), which="stated")))
+            text = "\n".join(described(worker.load(str(file), Loading(which="stated"))))
             (file.parent / FILE).write_text(f"{text}\n", encoding="utf-8")

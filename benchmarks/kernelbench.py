@@ -27,7 +27,7 @@ from unleased import measure_peaks, unleased_worker
 
 from kernelwright.errors import KernelwrightError, ProblemError, WorkerError
 from kernelwright.evaluator.protocol import Worker
-from kernelwright.model import ProblemInfo
+from kernelwright.model import Loading, ProblemInfo
 from kernelwright.report.derived import elements
 from kernelwright.text.table import table
 
@@ -90,7 +90,7 @@ def answer(worker: Worker, file: Path, memory: Memory) -> tuple[dict[str, Any], 
     line: dict[str, Any] = {"file": name_of(file), "outcome": "", "reason": "", "cases": {}, "left_alone": {}}
     alive = True
     try:
-        info = worker.load(str(file), which="derived")
+        info = worker.load(str(file), Loading(which="derived"))
         derived = [one for one in info.cases if one.case.derived]
         line["cases"] = {one.case.name: elements(one) for one in derived}
         line["left_alone"] = info.left_alone

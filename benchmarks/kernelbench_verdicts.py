@@ -20,7 +20,7 @@ from typing import Any
 from kernelwright.errors import KernelwrightError
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.evaluator.protocol import Worker
-from kernelwright.model import Candidate, Status
+from kernelwright.model import Candidate, Loading, Status
 
 KERNELS = Path(__file__).resolve().parent / "kernelbench_kernels"
 MARK = re.compile(r"^( *)(.*?)  # wrong: (.*)$", re.MULTILINE)
@@ -47,7 +47,7 @@ def judged(worker: Worker, kernel: Path, problem: Path) -> list[dict[str, Any]]:
     rows = []
     refused = ""
     try:
-        worker.load(str(problem), which="derived")
+        worker.load(str(problem), Loading(which="derived"))
     except KernelwrightError as error:
         refused = str(error)
     change = kernel.read_text(encoding="utf-8").partition("Wrong: ")[2].partition('"""')[0]

@@ -26,7 +26,7 @@ from benchmarks.unleased import measure_peaks, unleased_worker
 
 from kernelwright.errors import KernelwrightError, WorkerError
 from kernelwright.evaluator.protocol import Worker
-from kernelwright.model import Candidate
+from kernelwright.model import Candidate, Loading
 from kernelwright.problems import find_problem
 from kernelwright.problems.sets import flashinfer_bench, robust_kbench, sol_execbench
 from kernelwright.text.markdown import table
@@ -56,7 +56,7 @@ def judged(worker: Worker, set_name: str, path: Path) -> dict[str, Any]:
         level = f"{folder.parent.name}/" if folder.name.startswith("task_") else ""
         row["problem"] = f"{level}{folder.name}{kind}"
     try:
-        info = worker.load(str(find_problem(str(path)).file), which="derived")
+        info = worker.load(str(find_problem(str(path)).file), Loading(which="derived"))
         row |= {"loads": True, "cases": len(info.cases), "small": sum(one.case.small for one in info.cases)}
         report = worker.qualify()
         row |= {"qualifies": {True: "yes", False: "no", None: "not judged"}[report.qualifies], "why": report.reason}

@@ -53,7 +53,7 @@ def main(out: Path) -> None:
             name = f"{problem}-{what.removesuffix('.py')}{'-full' if full else ''}"
             start_s = time.monotonic()
             try:
-                session.load(str(GALLERY / problem / "problem.py"), None)
+                session.load(str(GALLERY / problem / "problem.py"))
                 own = Candidate(source=(GALLERY / problem / what).read_text()) if what.endswith(".py") else what
                 found = operation.profile(session, own, case, full)
                 (out / f"{name}.json").write_text(json.dumps(codec.plain(found), indent=1))
@@ -67,7 +67,7 @@ def main(out: Path) -> None:
         try:
             operation.PROFILERS = (TorchProfiler(),)
             session = Session(session.processes)  # which knows no profile
-            session.load(str(GALLERY / "softmax" / "problem.py"), None)
+            session.load(str(GALLERY / "softmax" / "problem.py"))
             found = operation.profile(
                 session, Candidate(source=(GALLERY / "softmax" / "best.py").read_text()), "4096x4096_bf16", False
             )

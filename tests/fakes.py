@@ -21,6 +21,7 @@ import msgspec
 
 from kernelwright.journal import SCHEMA_VERSION
 from kernelwright.model import (
+    AS_KEPT,
     Attempt,
     BenchCase,
     BenchReport,
@@ -38,6 +39,7 @@ from kernelwright.model import (
     LaneChange,
     LaunchProfile,
     LibraryMode,
+    Loading,
     Machine,
     Operator,
     ProblemInfo,
@@ -52,7 +54,6 @@ from kernelwright.model import (
     Timing,
     Trial,
     Usage,
-    WhichCases,
 )
 from kernelwright.propose.protocol import Context
 
@@ -171,10 +172,8 @@ class FakeWorker:
     def machine(self) -> Machine:
         return self.found
 
-    def load(
-        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False,
-        library: LibraryMode | None = None, which: WhichCases = "kept",
-    ) -> ProblemInfo:  # fmt: skip
+    def load(self, path: str, loading: Loading = AS_KEPT) -> ProblemInfo:
+        dtype, library = loading.dtype, loading.library
         self.dtypes.append(dtype)
         self.libraries.append(library)
         cases = self.problem.cases

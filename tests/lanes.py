@@ -12,15 +12,16 @@ from fakes import FakeWorker
 from kernelwright.errors import ProblemError, WorkerLost
 from kernelwright.evaluator.fleet import Fleet
 from kernelwright.model import (
+    AS_KEPT,
     PROTOCOL,
     BenchReport,
     Candidate,
     Evaluation,
     Hello,
     Incumbent,
+    Loading,
     ProblemInfo,
     QualificationReport,
-    WhichCases,
 )
 
 HELLO = Hello(
@@ -44,14 +45,11 @@ class FakeLane(FakeWorker):
     """What it was asked, in order."""
     benched: int = 0
 
-    def load(
-        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False,
-        library: None = None, which: WhichCases = "kept",
-    ) -> ProblemInfo:  # fmt: skip
+    def load(self, path: str, loading: Loading = AS_KEPT) -> ProblemInfo:
         self.done.append(f"load {path}")
         if "bad" in path:
             raise ProblemError(f"{path} is none")
-        return super().load(path, dtype, timed, narrow, library, which)
+        return super().load(path, loading)
 
     def qualify(self, every: bool = False) -> QualificationReport:
         self.done.append("qualify")

@@ -63,7 +63,7 @@ def opened(folder: Path, problem: str = PROBLEM, cache: Cache | None = None) -> 
     (folder / "problem.py").write_text(problem)
     made = Session(Processes(folder, None, Limits(), cache))
     try:
-        made.load(str(folder / "problem.py"), None)
+        made.load(str(folder / "problem.py"))
         yield made
     finally:
         made.processes.close()

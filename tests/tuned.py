@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from fakes import BOUND, ENVIRONMENT, SPEC, FakeWorker
 from kernelwright.model import (
+    AS_KEPT,
     BenchCase,
     BenchReport,
     Candidate,
@@ -24,11 +25,11 @@ from kernelwright.model import (
     Evaluation,
     Implementation,
     LibraryMode,
+    Loading,
     ProblemInfo,
     Status,
     TensorSpec,
     Timing,
-    WhichCases,
 )
 from kernelwright.source import apply_config, kernel_configs
 from kernelwright.spaces.recorded import Entry, RecordedResources, RecordedSpace, places
@@ -221,12 +222,9 @@ class TuneWorker(FakeWorker):
         super().__init__(answer=evaluation_of, where=where, problem=problem("big"))
         self.loaded: list[tuple[str | None, tuple[str, ...], bool]] = []
 
-    def load(
-        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False,
-        library: LibraryMode | None = None, which: WhichCases = "kept",
-    ) -> ProblemInfo:  # fmt: skip
-        self.loaded.append((dtype, timed, narrow))
-        return super().load(path, dtype, timed, narrow, library, which)
+    def load(self, path: str, loading: Loading = AS_KEPT) -> ProblemInfo:
+        self.loaded.append((loading.dtype, loading.cases, loading.narrow))
+        return super().load(path, loading)
 
     def bench(
         self, candidates: dict[str, Candidate], cases: tuple[str, ...] = (), max_autotune: bool = False,

@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from kernelwright.errors import KernelwrightError
-from kernelwright.model import Candidate
+from kernelwright.model import Candidate, Loading
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -137,7 +137,7 @@ def verify(subject: Subject, rows: list[dict[str, Any]], also_right: bool, out: 
         with unleased_worker() as worker:
             refused = ""
             try:
-                worker.load(str(problem), which="derived")
+                worker.load(str(problem), Loading(which="derived"))
             except KernelwrightError as error:
                 refused = f"the problem does not load: {error}"
             for name, source in asked:

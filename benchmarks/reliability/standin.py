@@ -62,8 +62,8 @@ def worker() -> None:
 
 def respond(fake: FakeWorker, call: ToWorker) -> Any:
     match call:
-        case LoadProblem(path=path, dtype=dtype):
-            return fake.load(path, dtype)
+        case LoadProblem(path=path, loading=loading):
+            return fake.load(path, loading)
         case QualifyProblem(every=every):
             return fake.qualify(every)
         case ProfileCandidate(candidate=implementation, case=case, full=full):

@@ -24,7 +24,7 @@ from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerE
 from kernelwright.evaluator import client
 from kernelwright.evaluator.client import ProcessWorker
 from kernelwright.evaluator.launch import start_worker
-from kernelwright.model import PROTOCOL, Candidate, Evaluation, Hello, Returned, Status
+from kernelwright.model import PROTOCOL, Candidate, Evaluation, Hello, Loading, Returned, Status
 
 pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")
 pytest.importorskip("triton", reason="the worker needs Triton: pip install -e '.[worker]'")
@@ -404,7 +404,7 @@ def test_a_problem_that_cannot_be_loaded_is_the_users_and_the_last_one_stays(
 
 def test_a_dtype_goes_to_every_case(worker: ProcessWorker, problem: str) -> None:
     try:
-        cases = {info.case.name: info for info in worker.load(problem, "float16").cases}
+        cases = {info.case.name: info for info in worker.load(problem, Loading(dtype="float16")).cases}
         assert [spec.dtype for spec in cases["timed"].outputs] == ["float16"]
         assert [spec.dtype for spec in cases["tiny"].outputs] == ["float16"]
     finally:

@@ -12,7 +12,7 @@ import pytest
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.inductor import candidate_text, candidate_texts
-from kernelwright.model import Candidate, Status
+from kernelwright.model import Candidate, Loading, Status
 from on_device import needs_device
 
 pytestmark = needs_device()
@@ -67,7 +67,7 @@ def worker() -> Iterator[Worker]:
 def test_a_kernel_on_tensor_cores_is_right_in_full_precision(worker: Worker, tmp_path: Path, name: str) -> None:
     file = tmp_path / "problem.py"
     file.write_text(PROBLEM.format(**PROBLEMS[name]))
-    worker.load(str(file), library="none")
+    worker.load(str(file), Loading(library="none"))
     texts = candidate_texts(worker.generate(), "none", split=True)
     assert ["split_factor" in text for text in texts[:2]] == [True, False]
     found = [worker.evaluate(Candidate(source=text), "verify") for text in texts[:3]]
@@ -84,7 +84,7 @@ def test_a_kernel_for_the_captured_sizes_is_judged_at_the_timed_case(worker: Wor
         without_cases.format(layer="", arguments="x", forward="torch.softmax(x, -1)", sizes="rows=2048, columns=512",
                              inputs="torch.randn(rows, columns)")
     )  # fmt: skip
-    worker.load(str(file), which="derived")
+    worker.load(str(file), Loading(which="derived"))
     generated = worker.generate()
     assert generated.is_only_case
     alone = msgspec.structs.replace(generated, captures=generated.captures[-1:], rows=())

@@ -10,7 +10,7 @@ from command_line import PROBLEM
 from fakes import FakeWorker
 from kernelwright.errors import ProblemError, RequestError
 from kernelwright.jobs.bench import BenchSettings, bench, command_line, named_candidates
-from kernelwright.model import QualificationReport, Status
+from kernelwright.model import Loading, QualificationReport, Status
 from kernelwright.problems import ProblemPath, find_problem
 from started import starting
 
@@ -52,7 +52,7 @@ def test_every_repeat_has_a_worker_that_no_other_has() -> None:
         targets.append(target)
         return starting()(target)
 
-    settings = BenchSettings(repeat=3, target="sm_80", dtype="float16")
+    settings = BenchSettings(repeat=3, target="sm_80", loading=Loading(which="derived", dtype="float16"))
     report = bench("double", (), settings, start_worker=start, notify=pytest.fail)
     assert targets == ["sm_80"] * 3
     assert len(report.cases[0].implementations[0].repeats_us) == 3
@@ -74,7 +74,13 @@ def test_a_case_that_is_named_is_measured_even_if_it_is_held_out(settings: Bench
 
 
 def test_every_setting_that_is_not_the_default_is_in_the_command() -> None:
-    settings = BenchSettings(cases=("a case",), compile=False, held_out=False, max_autotune=True, unqualified=True)
+    settings = BenchSettings(
+        cases=("a case",),
+        compile=False,
+        held_out=False,
+        max_autotune=True,
+        loading=Loading(which="derived", unqualified=True),
+    )
     assert command_line("double", [Path("mine.py")], settings) == (
         "kernelwright bench double mine.py --case 'a case' --max-autotune --no-compile --no-held-out --unqualified"
     )
@@ -85,7 +91,13 @@ def test_a_problem_that_does_not_qualify_is_measured_only_where_that_is_allowed(
     with pytest.raises(ProblemError, match="double does not qualify: zeros would pass"):
         bench("double", start_worker=starting(worker), notify=pytest.fail)
     notes: list[str] = []
-    bench("double", (), BenchSettings(unqualified=True), start_worker=starting(worker), notify=notes.append)
+    bench(
+        "double",
+        (),
+        BenchSettings(loading=Loading(which="derived", unqualified=True)),
+        start_worker=starting(worker),
+        notify=notes.append,
+    )
     assert notes == ["going on although double does not qualify: zeros would pass"]
 
 

@@ -17,7 +17,7 @@ from kernelwright.errors import ProblemError, RequestError, WorkerError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.bench import BenchSettings
 from kernelwright.jobs.bench_series import bench_series, one_ahead
-from kernelwright.model import BenchSeries, LibraryMode, ProblemInfo, WhichCases
+from kernelwright.model import AS_KEPT, BenchSeries, Loading, ProblemInfo
 from started import starting
 
 
@@ -35,13 +35,10 @@ def several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class Choosy(FakeWorker):
     """Cannot load the first problem."""
 
-    def load(
-        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False,
-        library: LibraryMode | None = None, which: WhichCases = "kept",
-    ) -> ProblemInfo:  # fmt: skip
+    def load(self, path: str, loading: Loading = AS_KEPT) -> ProblemInfo:
         if "first" in path:
             raise ProblemError("its Model cannot be made")
-        return super().load(path, dtype, timed, narrow, library, which)
+        return super().load(path, loading)
 
 
 def test_a_problem_that_fails_is_named_and_all_results_so_far_are_kept_after_each(

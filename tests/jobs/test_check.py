@@ -10,7 +10,7 @@ import pytest
 from command_line import PROBLEM
 from fakes import ENVIRONMENT, FakeWorker
 from kernelwright.jobs.check import check
-from kernelwright.model import QualificationReport
+from kernelwright.model import Loading, QualificationReport
 from started import starting
 
 POOR = QualificationReport(problem="double", qualifies=False, reason="zeros would pass")
@@ -26,7 +26,7 @@ def test_a_problem_that_does_not_qualify_is_a_record_and_no_exception(
     problem: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     worker = FakeWorker(qualification=POOR)
-    found = check(problem, start_worker=starting(worker), dtype="float16")
+    found = check(problem, start_worker=starting(worker), loading=Loading(which="derived", dtype="float16"))
     assert (found.qualification, found.problem.name) == (POOR, "double")
     assert (worker.dtypes, worker.closed) == (["float16"], True)
     assert capsys.readouterr() == ("", "")

@@ -13,7 +13,7 @@ from kernelwright.codec import document_text
 from kernelwright.errors import RequestError
 from kernelwright.jobs.bench import BenchSettings, bench
 from kernelwright.jobs.gate import gate, judged_case
-from kernelwright.model import BenchCase, BenchReport, Implementation, Status
+from kernelwright.model import BenchCase, BenchReport, Implementation, Loading, Status
 from started import starting
 
 ELSEWHERE = msgspec.structs.replace(ENVIRONMENT, device=None)
@@ -141,7 +141,10 @@ def test_the_cases_are_those_of_the_report_or_chosen_ones_of_them() -> None:
 def test_the_dtype_is_that_of_the_earlier_report_unless_another_is_asked_for(baseline: Path) -> None:
     report = msgspec.json.decode(baseline.read_bytes(), type=BenchReport)
     baseline.write_text(document_text(msgspec.structs.replace(report, dtype="bfloat16")))
-    for settings, dtype in ((BenchSettings(), "bfloat16"), (BenchSettings(dtype="float16"), "float16")):
+    for settings, dtype in (
+        (BenchSettings(), "bfloat16"),
+        (BenchSettings(loading=Loading(which="derived", dtype="float16")), "float16"),
+    ):
         worker = FakeWorker()
         gate("double", "mine.py", baseline, 0.02, settings, start_worker=starting(worker), notify=pytest.fail)
         assert worker.dtypes == [dtype]

@@ -17,10 +17,12 @@ from kernelwright.errors import NothingToWin, RequestError
 from kernelwright.jobs.optimize import optimize, resume
 from kernelwright.journal import Journal
 from kernelwright.model import (
+    AS_KEPT,
     BenchCase,
     BenchReport,
     Budget,
     Implementation,
+    Loading,
     ProblemInfo,
     RunInfo,
     Status,
@@ -36,7 +38,7 @@ OTHER = ("%1 = relu(x) -> (4096, 4096) float32", "return %1")
 class Traced(FakeWorker):
     """A problem calls what is written beside it, softmax where nothing is."""
 
-    def load(self, path: str, *args: Any, **given: Any) -> ProblemInfo:
+    def load(self, path: str, loading: Loading = AS_KEPT) -> ProblemInfo:
         beside = Path(path).with_name("calls.txt")
         lines = tuple(beside.read_text().splitlines()) if beside.is_file() else SOFTMAX
         self.problem = msgspec.structs.replace(INFO, operators=lines)

@@ -13,7 +13,7 @@ from fakes import ENVIRONMENT, FakeWorker
 from fakes import PROBLEM as INFO
 from kernelwright.errors import ProblemError, RequestError
 from kernelwright.jobs.loading import load_problem, load_qualified, read_problem, require_verifiable
-from kernelwright.model import Case, CaseInfo, Environment, ProblemInfo, QualificationReport
+from kernelwright.model import Case, CaseInfo, Environment, Loading, ProblemInfo, QualificationReport
 from started import starting
 
 POOR = QualificationReport(problem="double", qualifies=False, reason="zeros would pass")
@@ -47,7 +47,10 @@ def test_the_worker_is_started_for_the_target_and_ends_with_the_block(file: Path
         targets.append(target)
         return starting(worker)(target)
 
-    with load_problem(read_problem(file), start_worker=start, target="sm_80", dtype="float16") as (given, info):
+    with load_problem(read_problem(file), start_worker=start, target="sm_80", loading=Loading(dtype="float16")) as (
+        given,
+        info,
+    ):
         assert given is worker
         assert info.name == "double"
         assert not worker.closed
@@ -89,7 +92,13 @@ def test_what_was_allowed_and_what_could_not_be_judged_is_notified(
 ) -> None:
     notes: list[str] = []
     start = starting(FakeWorker(qualification=report))
-    with load_qualified(read_problem(file), "mine", start_worker=start, notify=notes.append, unqualified=True):
+    with load_qualified(
+        read_problem(file),
+        "mine",
+        start_worker=start,
+        notify=notes.append,
+        loading=Loading(which="derived", unqualified=True),
+    ):
         pass
     assert notes == [said]
     assert capsys.readouterr() == ("", "")

@@ -26,10 +26,12 @@ from kernelwright.jobs.settings import read_settings
 from kernelwright.jobs.worker import StartWorker
 from kernelwright.journal import Event, EventKind, Journal, RunState
 from kernelwright.model import (
+    AS_KEPT,
     Budget,
     Evaluation,
     Generated,
     LibraryMode,
+    Loading,
     ProblemInfo,
     QualificationReport,
     RunInfo,
@@ -265,10 +267,10 @@ def test_a_mode_that_was_stated_is_not_widened() -> None:
 def test_a_reference_that_cannot_be_judged_leaves_the_search_finished() -> None:
     @dataclass
     class Lost(FakeWorker):
-        def load(self, *args: Any, **options: Any) -> ProblemInfo:
-            if options.get("library") == "any":
+        def load(self, path: str, loading: Loading = AS_KEPT) -> ProblemInfo:
+            if loading.library == "any":
                 raise WorkerLost("the worker ended without an answer")
-            return super().load(*args, **options)
+            return super().load(path, loading)
 
     Path("plain.py").write_text(PROBLEM)
     both = msgspec.structs.replace(of_rows(MM), templates=of_rows().captures)

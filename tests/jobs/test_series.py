@@ -22,14 +22,15 @@ from kernelwright.jobs.series_state import read_series
 from kernelwright.jobs.settings import RunOptions, SettingsFile
 from kernelwright.journal import Journal
 from kernelwright.model import (
+    AS_KEPT,
     BenchReport,
     Budget,
     Candidate,
     Evaluation,
     Incumbent,
     LibraryMode,
+    Loading,
     ProblemInfo,
-    WhichCases,
 )
 from kernelwright.run import StopReason
 from samples import SOURCE
@@ -87,13 +88,10 @@ class Broken(FakeWorker):
 
     error: Exception = ProblemError("its Model cannot be made")
 
-    def load(
-        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False,
-        library: LibraryMode | None = None, which: WhichCases = "kept",
-    ) -> ProblemInfo:  # fmt: skip
+    def load(self, path: str, loading: Loading = AS_KEPT) -> ProblemInfo:
         if "second" in path:
             raise self.error
-        return super().load(path, dtype, timed, narrow, library, which)
+        return super().load(path, loading)
 
 
 def trials(name: str) -> int:
@@ -227,7 +225,7 @@ def test_without_a_gpu_there_is_no_ratio_and_nothing_is_solved() -> None:
 
 def test_figures_of_different_library_modes_are_never_in_one_mean() -> None:
     class Modes(FakeWorker):
-        def load(self, path: str, *args: Any, **given: Any) -> ProblemInfo:
+        def load(self, path: str, loading: Loading = AS_KEPT) -> ProblemInfo:
             mode: LibraryMode = "any" if "first" in path else "none"
             self.problem = msgspec.structs.replace(INFO, library=mode)
             return self.problem

@@ -11,6 +11,7 @@ from command_line import PROBLEM
 from kernelwright.errors import ConfigError, RequestError
 from kernelwright.jobs.advice import choose_advisor
 from kernelwright.jobs.tune import DEFAULT_TRIALS, replay, tune
+from kernelwright.model import Loading
 from kernelwright.spaces.recorded import save
 from kernelwright.tune import Settings
 from started import starting
@@ -51,8 +52,9 @@ def test_the_best_config_comes_back_with_its_folder(capfd: pytest.CaptureFixture
 def test_limits_cases_and_dtype_are_those_that_were_given() -> None:
     worker = TuneWorker()
     found = tune(
-        Path("double"), "double/starter.py", Settings(trials=3, dtype="float16", sampler="random"),
-        space=Path("space.toml"), cases=("big",), out="out", start_worker=starting(worker), notify=silent,
+        Path("double"), "double/starter.py", Settings(trials=3, sampler="random"),
+        loading=Loading(dtype="float16", cases=("big",)), space=Path("space.toml"), out="out",
+        start_worker=starting(worker), notify=silent,
     )  # fmt: skip
     assert found.outcome is not None
     assert found.outcome.settings.trials == 3

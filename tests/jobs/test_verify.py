@@ -10,7 +10,7 @@ from command_line import PROBLEM
 from fakes import ENVIRONMENT, FakeWorker, evaluation_of
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.jobs.verify import verify, verify_all
-from kernelwright.model import Candidate, Evaluation, Status
+from kernelwright.model import Candidate, Evaluation, Loading, Status
 from started import starting
 
 KERNEL = Candidate(source="BLOCK = 512\n")
@@ -27,7 +27,13 @@ def test_the_evaluation_comes_with_the_problem_and_where_it_was_made(
     problem: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     worker = FakeWorker()
-    found = verify(problem, KERNEL, start_worker=starting(worker), notify=pytest.fail, dtype="float16")
+    found = verify(
+        problem,
+        KERNEL,
+        start_worker=starting(worker),
+        notify=pytest.fail,
+        loading=Loading(which="derived", dtype="float16"),
+    )
     assert (found.evaluation.status, found.problem.name, found.candidate) == (Status.PASSED, "double", KERNEL)
     assert found.environment == ENVIRONMENT
     assert worker.calls == [(KERNEL.id, "verify")]

@@ -12,7 +12,7 @@ import pytest
 
 from evaluated import StartedWorker
 from kernelwright.evaluator.protocol import Worker
-from kernelwright.model import Candidate, Status
+from kernelwright.model import Candidate, Loading, Status
 from kernelwright.spaces.space import configs, default
 from kernelwright.spaces.stated import stated_space
 
@@ -103,7 +103,7 @@ def test_a_tile_for_half_precision_is_not_refused_for_what_it_takes_in_single(
     loaded.clear()
     worker.load(str(starter.with_name("problem.py")))
     every = worker.compile(Candidate(source=starter.read_text(), config=config), "search")
-    info = worker.load(str(starter.with_name("problem.py")), narrow=True)
+    info = worker.load(str(starter.with_name("problem.py")), Loading(narrow=True))
     narrow = worker.compile(Candidate(source=starter.read_text(), config=config), "search")
     assert every.status is Status.COMPILE_ERROR
     assert "shared memory" in every.reason

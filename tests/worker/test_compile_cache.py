@@ -15,7 +15,7 @@ import kernelwright
 from generated import of_rows
 from kernelwright.cache import Cache
 from kernelwright.errors import ConfigError
-from kernelwright.model import Candidate, Evaluation, Generated
+from kernelwright.model import Candidate, Evaluation, Generated, Loading
 from kernelwright.worker.processes.children import Child, ForkServer, environment_of
 from kernelwright.worker.rules import extract, static
 from kernelwright.worker.session import Session
@@ -303,11 +303,11 @@ def test_what_inductor_generates_for_a_problem_is_generated_once(tmp_path: Path,
         found = generate(site)
     assert found.captures, found.reason
     with opened(tmp_path / "two", cache=Cache(tmp_path / "cache")) as site:
-        site.load(str(tmp_path / "two" / "problem.py"), None, library="any")
+        site.load(str(tmp_path / "two" / "problem.py"), Loading(library="any"))
         assert generate(site) == found
         assert spawned.count("generator") == 1
         (tmp_path / "two" / "problem.py").write_text(PROBLEM.replace("x * 2", "x * 3"))
-        site.load(str(tmp_path / "two" / "problem.py"), None)
+        site.load(str(tmp_path / "two" / "problem.py"))
         assert generate(site) != found
         assert spawned.count("generator") == 2
 

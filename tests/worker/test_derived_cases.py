@@ -9,7 +9,7 @@ import pytest
 
 from evaluated import StartedWorker
 from kernelwright.evaluator.client import ProcessWorker
-from kernelwright.model import Candidate, Status
+from kernelwright.model import Candidate, Loading, Status
 
 SOFTMAX = """
 import torch
@@ -69,7 +69,7 @@ def problem(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_honest_kernel_passes_on_the_derived_cases(worker: ProcessWorker, problem: Path) -> None:
-    info = worker.load(str(problem), which="derived")
+    info = worker.load(str(problem), Loading(which="derived"))
     assert [one.case.name for one in info.cases] == ["default", "derived_small", "derived_small_2", "derived_odd"]
     assert info.numbers == {"batch_size": 4096, "dim": 16384}
     found = worker.evaluate(Candidate(source=KERNEL), "verify")
@@ -85,14 +85,14 @@ def test_a_wrong_kernel_is_refused_on_a_derived_case_every_time(
     old, new = CHANGES[change]
     assert KERNEL.count(old) == 1
     for _ in range(3):
-        worker.load(str(problem), which="derived")
+        worker.load(str(problem), Loading(which="derived"))
         found = worker.evaluate(Candidate(source=KERNEL.replace(old, new)), "search")
         assert found.status in (Status.WRONG, Status.RUNTIME_ERROR), (found.status, found.reason)
         assert "case derived_" in found.reason
 
 
 def test_a_kernel_for_dense_inputs_is_known_to_be_one(worker: ProcessWorker, problem: Path) -> None:
-    worker.load(str(problem), which="derived")
+    worker.load(str(problem), Loading(which="derived"))
     found = worker.evaluate(Candidate(source=KERNEL.replace("x.stride(0)", "x.shape[1]")), "search")
     assert found.status is Status.PASSED, found.reason
     assert [one.name for one in found.serves] == ["dense"]
@@ -103,14 +103,14 @@ def test_with_stated_cases_only_nothing_of_such_a_file_is_verified_without_a_gpu
 ) -> None:
     if worker.environment().device is not None:
         pytest.skip("a GPU judges the file's own size")
-    worker.load(str(problem), which="stated")
+    worker.load(str(problem), Loading(which="stated"))
     assert worker.evaluate(Candidate(source=KERNEL), "verify").status is Status.NOT_VERIFIED
 
 
 def test_a_problem_qualifies_or_not_by_its_text(worker: ProcessWorker, problem: Path) -> None:
     reports = []
     for _ in range(3):
-        worker.load(str(problem), which="derived")
+        worker.load(str(problem), Loading(which="derived"))
         reports.append(worker.qualify())
     assert reports[0].qualifies is True
     assert reports[0] == reports[1] == reports[2]

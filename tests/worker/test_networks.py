@@ -11,6 +11,7 @@ from torch import Tensor
 
 from evaluated import StartedWorker
 from kernelwright.evaluator.protocol import Worker
+from kernelwright.model import Loading
 from kernelwright.worker.judge.judge import Judge
 
 FOLDER = Path(__file__).parents[1] / "problems" / "networks"
@@ -24,7 +25,7 @@ def worker(shared_worker: StartedWorker) -> Worker:
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_network_qualifies_as_it_is(worker: Worker, name: str) -> None:
-    worker.load(str(FOLDER / f"{name}.py"), which="derived")
+    worker.load(str(FOLDER / f"{name}.py"), Loading(which="derived"))
     report = worker.qualify(every=True)
     assert report.qualifies, report.reason
 
@@ -32,7 +33,7 @@ def test_a_network_qualifies_as_it_is(worker: Worker, name: str) -> None:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_its_reference_is_float64_throughout(name: str) -> None:
     judge = Judge("cpu")
-    judge.load(str(FOLDER / f"{name}.py"), None)
+    judge.load(str(FOLDER / f"{name}.py"))
     answer = judge.answer("default", 0)
     inputs = [one.double() if isinstance(one, Tensor) and one.is_floating_point() else one
               for one in answer.instance.inputs]  # fmt: skip

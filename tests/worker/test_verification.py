@@ -12,7 +12,7 @@ import pytest
 
 from evaluated import StartedWorker
 from kernelwright.evaluator.client import ProcessWorker
-from kernelwright.model import Candidate, CaseResult, Evaluation, Status
+from kernelwright.model import Candidate, CaseResult, Evaluation, Loading, Status
 from kernelwright.worker.plan.plan import Buffer, Copy, Fill, Launch, Plan, Tensor, Tuple, View
 from kernelwright.worker.stages.necessity import leaves_unwritten, without
 
@@ -243,7 +243,7 @@ def test_a_derived_size_may_be_refused_and_not_be_served_wrongly(
     worker: ProcessWorker, tmp_path: Path, line: str, status: Status
 ) -> None:
     (tmp_path / "plain.py").write_text(DERIVED)
-    info = worker.load(str(tmp_path / "plain.py"), which="derived")
+    info = worker.load(str(tmp_path / "plain.py"), Loading(which="derived"))
     assert 97 in [one.inputs[0].shape[1] for one in info.cases if one.case.derived]  # type: ignore[union-attr]
     candidate = softmax(line, "softmax[(rows,)](x, out, cols, x.stride(0), STABLE=True, BLOCK=128)")
     evaluation = worker.evaluate(candidate, "verify")

@@ -16,7 +16,7 @@ from kernelwright.jobs import tune as tune_job
 from kernelwright.jobs.display import Display
 from kernelwright.jobs.settings import DEFAULTS
 from kernelwright.jobs.worker import PLACES, Notify, StartWorker, local_worker
-from kernelwright.model import LibraryMode, Scalar, WhichCases
+from kernelwright.model import LibraryMode, Loading, Scalar, WhichCases
 from kernelwright.problems.lists import problems_named
 from kernelwright.tune import Settings
 
@@ -171,13 +171,13 @@ def tune(
     """
     start_worker, lanes = PLACES.choose(gpus, workers, start_worker)
     settings = Settings(
-        sampler=sampler, trials=trials, minutes=minutes, seed=seed, dtype=dtype,
+        sampler=sampler, trials=trials, minutes=minutes, seed=seed,
         in_flight=in_flight or DEFAULTS.in_flight * lanes,
     )  # fmt: skip
     found = tune_job.tune(
         os.fspath(problem), text_of(candidate), settings,
-        space=text_of(space), cases=tuple(cases),
-        out=text_of(out), target=target, library=library, which=which, unqualified=unqualified,
+        loading=Loading(dtype=dtype, cases=tuple(cases), library=library, which=which, unqualified=unqualified),
+        space=text_of(space), out=text_of(out), target=target,
         start_worker=start_worker, notify=notify,
     )  # fmt: skip
     assert found.outcome is not None  # an outcome is missing only while a tuning waits for an advisor's answer

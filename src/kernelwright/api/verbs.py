@@ -18,7 +18,7 @@ from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.export import Exported
 from kernelwright.jobs.exportable import ExportSource
 from kernelwright.jobs.worker import Notify, StartWorker, local_worker
-from kernelwright.model import Candidate, LibraryMode, WhichCases
+from kernelwright.model import Candidate, LibraryMode, Loading, WhichCases
 from kernelwright.source import apply_config
 
 log: Notify = logging.getLogger("kernelwright").warning
@@ -54,7 +54,7 @@ def verify(
     """
     found = verify_job.verify(
         os.fspath(problem), candidate_of(candidate, config), start_worker=start_worker, notify=notify, target=target,
-        dtype=dtype, library=library, which=which, unqualified=unqualified,
+        loading=Loading(dtype=dtype, library=library, which=which, unqualified=unqualified),
     )  # fmt: skip
     return shown_as(VerifyResult, found)
 
@@ -77,7 +77,8 @@ def verify_all(
     """
     found = verify_job.verify_all(
         os.fspath(problem), [candidate_of(candidate) for candidate in candidates], start_worker=start_worker,
-        notify=notify, target=target, dtype=dtype, library=library, which=which, unqualified=unqualified,
+        notify=notify, target=target,
+        loading=Loading(dtype=dtype, library=library, which=which, unqualified=unqualified),
     )  # fmt: skip
     return [shown_as(VerifyResult, one) for one in found]
 
@@ -97,7 +98,10 @@ def check(
     compile target, only without a GPU. Raises `ProblemError` for a file that is not a problem.
     """
     found = check_job.check(
-        os.fspath(problem), start_worker=start_worker, target=target, dtype=dtype, library=library, which=which
+        os.fspath(problem),
+        start_worker=start_worker,
+        target=target,
+        loading=Loading(dtype=dtype, library=library, which=which),
     )
     return shown_as(CheckResult, found)
 
@@ -128,8 +132,8 @@ def bench(
     exist.
     """
     settings = BenchSettings(
-        cases=tuple(cases), held_out=held_out, compile=compile, max_autotune=max_autotune, repeat=repeat, dtype=dtype,
-        unqualified=unqualified, target=target, library=library, which=which,
+        cases=tuple(cases), held_out=held_out, compile=compile, max_autotune=max_autotune, repeat=repeat, target=target,
+        loading=Loading(dtype=dtype, library=library, which=which, unqualified=unqualified),
     )  # fmt: skip
     files = [os.fspath(file) for file in candidates]
     report = bench_job.bench(os.fspath(problem), files, settings, start_worker=start_worker, notify=notify)
@@ -158,7 +162,8 @@ def profile(
     """
     found = profile_job.profile(
         os.fspath(problem), candidate_of(candidate, config), start_worker=start_worker, notify=notify,
-        cases=tuple(cases), framework=framework, full=full, target=target, dtype=dtype, library=library,
+        cases=tuple(cases), framework=framework, full=full, target=target,
+        loading=Loading(dtype=dtype, library=library),
     )  # fmt: skip
     return shown_as(ProfileResult, found)
 
@@ -189,7 +194,7 @@ def export(
     """
     source = ExportSource(
         os.fspath(what), text_of(problem), trial, dict(config or {}), name,
-        library=library, unqualified=unqualified, target=target,
+        loading=Loading(library=library, which="derived", unqualified=unqualified), target=target,
     )  # fmt: skip
     return export_job.export(
         source, start_worker=start_worker, notify=notify, format=format, out=text_of(out), measure=measure

@@ -19,7 +19,7 @@ from kernelwright.folders import require_writable
 from kernelwright.jobs import bench as job
 from kernelwright.jobs.bench import BenchSettings
 from kernelwright.jobs.bench_series import bench_series
-from kernelwright.model import BenchReport, BenchSeries, LibraryMode, WhichCases
+from kernelwright.model import BenchReport, BenchSeries, Loading
 from kernelwright.problems import problems_in
 from kernelwright.report.bench import bench_text
 from kernelwright.report.series import series_text
@@ -80,10 +80,7 @@ def bench(
     against: str | None,
     max_slowdown: float,
     junit: str | None,
-    dtype: str | None,
-    library: LibraryMode | None,
-    which: WhichCases,
-    unqualified: bool,
+    loading: Loading,
     target: str | None,
 ) -> None:
     """Time PyTorch (eager, compiled), the starter and candidates side by side.
@@ -113,11 +110,8 @@ def bench(
         compile=not no_compile,
         max_autotune=max_autotune,
         repeat=repeat,
-        dtype=dtype,
-        unqualified=unqualified,
+        loading=loading,
         target=target,
-        library=library,
-        which=which,
     )
     if against is not None:
         require_gate(ctx, candidates)

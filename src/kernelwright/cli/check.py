@@ -8,28 +8,32 @@ from __future__ import annotations
 import click
 
 from kernelwright.cli import complete
-from kernelwright.cli.context import Parts, cases_option, dtype_option, json_option, library_option, worker_command
+from kernelwright.cli.context import (
+    Parts,
+    cases_option,
+    dtype_option,
+    json_option,
+    library_option,
+    loading_options,
+    worker_command,
+)
 from kernelwright.cli.output import say, say_document
 from kernelwright.errors import MachineError
 from kernelwright.jobs import check as job
-from kernelwright.model import LibraryMode, WhichCases
+from kernelwright.model import Loading
 from kernelwright.report.check import check_text
 
 
 @click.command()
 @click.argument("problem", shell_complete=complete.problems)
-@dtype_option
-@cases_option()
-@library_option
+@loading_options(dtype_option, cases_option(), library_option)
 @json_option
 @worker_command
 def check(
     ctx: click.Context,
     parts: Parts,
     problem: str,
-    dtype: str | None,
-    library: LibraryMode | None,
-    which: WhichCases,
+    loading: Loading,
     target: str | None,
     as_json: bool,
 ) -> None:
@@ -43,9 +47,7 @@ def check(
 
     PROBLEM's file is executed with your rights.
     """
-    found = job.check(
-        problem, start_worker=parts.start_worker, target=target, dtype=dtype, library=library, which=which
-    )
+    found = job.check(problem, start_worker=parts.start_worker, target=target, loading=loading)
     report = found.qualification
     say(check_text(found.problem, report, found.eager, found.environment), as_json)
     if as_json:

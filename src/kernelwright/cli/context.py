@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import click
 
 from kernelwright.evaluator.launch import WEAK_SANDBOX
 from kernelwright.jobs.worker import PLACES, Places, StartWorker, local_worker
-from kernelwright.model import LibraryMode
+from kernelwright.model import LibraryMode, Loading
 
 
 @dataclass(frozen=True)
@@ -108,4 +109,23 @@ unqualified_option = click.option(
     help="Go on even if the problem accepts trivial answers (see `check`); every result is marked.",
 )
 
-judging_options = together(cases_option(), unqualified_option, library_option)
+LOADING = ("dtype", "library", "which", "unqualified")
+"""Options that say how a problem is loaded, by the names of their parameters."""
+
+
+def loading_options(*options: Decorator, **fixed: Any) -> Decorator:
+    """These options, and of the command's others those in `LOADING`, as its parameter `loading`, a `Loading`. fixed:
+    fields that no option of the command sets."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def packed(*args: Any, **given: Any) -> Any:
+            asked = {name: given.pop(name) for name in LOADING if name in given}
+            return command(*args, loading=Loading(**fixed, **asked), **given)
+
+        return together(*options)(packed)
+
+    return decorate
+
+
+judging_options = loading_options(cases_option(), unqualified_option, library_option)

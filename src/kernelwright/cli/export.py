@@ -10,6 +10,7 @@ from kernelwright.cli.context import (
     dtype_option,
     json_option,
     library_option,
+    loading_options,
     unqualified_option,
     worker_command,
 )
@@ -17,7 +18,7 @@ from kernelwright.cli.output import note, say, say_document
 from kernelwright.export.exporters import EXPORTERS
 from kernelwright.jobs import export as job
 from kernelwright.jobs.exportable import ExportSource
-from kernelwright.model import LibraryMode
+from kernelwright.model import Loading
 
 
 @click.command()
@@ -54,9 +55,7 @@ from kernelwright.model import LibraryMode
     help="Time these sizes too, every combination; names are the problem's. Repeatable.",
 )
 @click.option("--dtypes", metavar="D,D", help="Dtypes of the sizes of --vary.")
-@dtype_option
-@library_option
-@unqualified_option
+@loading_options(dtype_option, library_option, unqualified_option, which="derived")
 @json_option
 @worker_command
 def export(
@@ -73,9 +72,7 @@ def export(
     measure: bool | None,
     vary: tuple[str, ...],
     dtypes: str | None,
-    dtype: str | None,
-    library: LibraryMode | None,
-    unqualified: bool,
+    loading: Loading,
     target: str | None,
     as_json: bool,
 ) -> None:
@@ -90,7 +87,7 @@ def export(
     executed with your rights, to check it: read both first if the run is from elsewhere.
     """
     found = job.export(
-        ExportSource(what, problem, trial, options.config(config), name, results, library, unqualified, target, dtype),
+        ExportSource(what, problem, trial, options.config(config), name, results, loading, target),
         start_worker=parts.start_worker,
         notify=note,
         format=format_name,

@@ -10,13 +10,14 @@ from kernelwright.cli.context import (
     dtype_option,
     json_option,
     library_option,
+    loading_options,
     unqualified_option,
     worker_command,
 )
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.importers.remeasured import imported_text
 from kernelwright.jobs import importing as job
-from kernelwright.model import LibraryMode
+from kernelwright.model import Loading
 
 
 @click.command("import")
@@ -26,9 +27,7 @@ from kernelwright.model import LibraryMode
 @click.option("--candidate", metavar="FILE", help="The kernel that a history's configs are for (default: the starter).")
 @click.option("--limit", type=click.IntRange(min=1), default=job.DEFAULT_LIMIT, show_default=True, help="Most to try.")
 @click.option("--out", metavar="DIR", help="The folder to write, new or empty (default: imports/PROBLEM-KIND).")
-@dtype_option
-@library_option
-@unqualified_option
+@loading_options(dtype_option, library_option, unqualified_option, which="derived")
 @json_option
 @worker_command
 def import_seeds(
@@ -40,9 +39,7 @@ def import_seeds(
     candidate: str | None,
     limit: int,
     out: str | None,
-    dtype: str | None,
-    library: LibraryMode | None,
-    unqualified: bool,
+    loading: Loading,
     target: str | None,
     as_json: bool,
 ) -> None:
@@ -63,14 +60,12 @@ def import_seeds(
         candidate=candidate,
         limit=limit,
         out=out,
-        dtype=dtype,
-        library=library,
-        unqualified=unqualified,
+        loading=loading,
         target=target,
     )
     say(imported_text(found.imported), as_json)
     if found.best is not None:
-        mode = "" if library is None else f" --library {library}"
+        mode = "" if loading.library is None else f" --library {loading.library}"
         say(f"next:\n  kernelwright optimize {problem} --starter {found.best}{mode}", as_json)
     if as_json:
         say_document(found.imported)

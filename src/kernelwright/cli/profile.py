@@ -8,10 +8,10 @@ from __future__ import annotations
 import click
 
 from kernelwright.cli import complete, options
-from kernelwright.cli.context import Parts, dtype_option, json_option, library_option, worker_command
+from kernelwright.cli.context import Parts, dtype_option, json_option, library_option, loading_options, worker_command
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.jobs import profile as job
-from kernelwright.model import LibraryMode
+from kernelwright.model import Loading
 from kernelwright.report.profiled import document, profiled_text
 
 
@@ -31,8 +31,7 @@ from kernelwright.report.profiled import document, profiled_text
 @click.option(
     "--full", is_flag=True, help="Read every counter that the profiler has (several times as long) and show all."
 )
-@dtype_option
-@library_option
+@loading_options(dtype_option, library_option)
 @json_option
 @worker_command
 def profile(
@@ -44,8 +43,7 @@ def profile(
     cases: tuple[str, ...],
     framework: bool,
     full: bool,
-    dtype: str | None,
-    library: LibraryMode | None,
+    loading: Loading,
     target: str | None,
     as_json: bool,
 ) -> None:
@@ -67,8 +65,7 @@ def profile(
         framework=framework,
         full=full,
         target=target,
-        dtype=dtype,
-        library=library,
+        loading=loading,
     )
     if as_json:
         say_document(document(found.problem, found.environment, found.profiles, found.failure))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from kernelwright.cli import complete, options
 from kernelwright.cli.context import (
@@ -106,7 +107,6 @@ def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: st
         minutes=given["minutes"],
         in_flight=given["in_flight"] * (1 if options.is_typed(ctx, "in_flight") else lanes),
         early_stop=not given["no_early_stop"],
-        dtype=given["dtype"],
     )
     advisor_options = options.pairs(given["advisor_options"], "--advisor-option")
     begin = {
@@ -123,8 +123,11 @@ def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: st
         result = job.replay(given["recorded"], settings, problem=problem, candidate=candidate, **begin)
     else:
         assert problem is not None
-        named = {name: given[name] for name in ("space", "cases", "target", "library", "which", "unqualified")}
-        result = job.tune(problem, candidate, settings, start_worker=start_worker, **named, **begin)
+        loading = replace(given["loading"], cases=given["cases"])
+        result = job.tune(
+            problem, candidate, settings, start_worker=start_worker, loading=loading, space=given["space"],
+            target=given["target"], **begin,
+        )  # fmt: skip
     outcome = result.outcome
     if outcome is not None:
         say(tuning_text(outcome), given["as_json"])

@@ -12,7 +12,7 @@ from kernelwright.cli.context import Parts, dtype_option, json_option, judging_o
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.errors import MachineError
 from kernelwright.jobs import verify as job
-from kernelwright.model import LibraryMode, Status, WhichCases
+from kernelwright.model import Loading, Status
 from kernelwright.report.evaluation import (
     environment_settings,
     evaluation_text,
@@ -40,10 +40,7 @@ def verify(
     problem: str,
     candidates: tuple[str, ...],
     config: tuple[str, ...],
-    dtype: str | None,
-    library: LibraryMode | None,
-    which: WhichCases,
-    unqualified: bool,
+    loading: Loading,
     target: str | None,
     as_json: bool,
 ) -> None:
@@ -67,10 +64,7 @@ def verify(
         start_worker=parts.start_worker,
         notify=note,
         target=target,
-        dtype=dtype,
-        library=library,
-        which=which,
-        unqualified=unqualified,
+        loading=loading,
         on_verified=show_one,
     )
     info, environment = judged[0].problem, judged[0].environment

@@ -23,6 +23,7 @@ import msgspec
 
 from kernelwright import __version__, codec, errors
 from kernelwright.model import (
+    AS_KEPT,
     PROTOCOL,
     BenchCandidates,
     BenchReport,
@@ -40,7 +41,7 @@ from kernelwright.model import (
     Hello,
     Incumbent,
     LaneChange,
-    LibraryMode,
+    Loading,
     LoadProblem,
     Machine,
     Ping,
@@ -53,7 +54,6 @@ from kernelwright.model import (
     Raised,
     Returned,
     ToWorker,
-    WhichCases,
 )
 from kernelwright.problems.copies import contents_of
 from kernelwright.python import OWN, hide_keys, named_variables, without_keys
@@ -151,20 +151,9 @@ class ProcessWorker:
     def machine(self) -> Machine:
         return self._ask(DescribeMachine(), Machine)
 
-    def load(
-        self,
-        path: str,
-        dtype: str | None = None,
-        timed: tuple[str, ...] = (),
-        narrow: bool = False,
-        library: LibraryMode | None = None,
-        which: WhichCases = "kept",
-    ) -> ProblemInfo:
+    def load(self, path: str, loading: Loading = AS_KEPT) -> ProblemInfo:
         where, files = contents_of(path) if self._is_remote else (os.path.abspath(path), {})
-        call = LoadProblem(
-            path=where, dtype=dtype, cases=timed, narrow=narrow, library=library, which=which, files=files
-        )
-        return self._ask(call, ProblemInfo)
+        return self._ask(LoadProblem(path=where, loading=loading, files=files), ProblemInfo)
 
     def qualify(self, every: bool = False) -> QualificationReport:
         return self._ask(QualifyProblem(every=every), QualificationReport)

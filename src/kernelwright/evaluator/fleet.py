@@ -25,6 +25,7 @@ from kernelwright.evaluator.first import FirstPassed
 from kernelwright.evaluator.lane import LaneWorker, Step, TookDown
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import (
+    AS_KEPT,
     BenchReport,
     Candidate,
     Environment,
@@ -32,13 +33,12 @@ from kernelwright.model import (
     Generated,
     Incumbent,
     LaneChange,
-    LibraryMode,
+    Loading,
     Machine,
     ProblemInfo,
     Profile,
     QualificationReport,
     Status,
-    WhichCases,
     incumbent_of,
 )
 
@@ -111,22 +111,11 @@ class Fleet:
     def machine(self) -> Machine:
         return self._run(Where.HOME, lambda worker: worker.machine())
 
-    def load(
-        self,
-        path: str,
-        dtype: str | None = None,
-        timed: tuple[str, ...] = (),
-        narrow: bool = False,
-        library: LibraryMode | None = None,
-        which: WhichCases = "kept",
-    ) -> ProblemInfo:
-        def load(worker: Worker) -> ProblemInfo:
-            return worker.load(path, dtype, timed, narrow, library, which)
-
+    def load(self, path: str, loading: Loading = AS_KEPT) -> ProblemInfo:
         with self._changed:
             self._steps = []
             self._first = FirstPassed()
-        found: ProblemInfo = self._on_every_lane(load)
+        found: ProblemInfo = self._on_every_lane(lambda worker: worker.load(path, loading))
         return found
 
     def qualify(self, every: bool = False) -> QualificationReport:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from kernelwright.model import (
+    AS_KEPT,
     BenchReport,
     Candidate,
     Environment,
@@ -13,12 +14,11 @@ from kernelwright.model import (
     Generated,
     Incumbent,
     LaneChange,
-    LibraryMode,
+    Loading,
     Machine,
     ProblemInfo,
     Profile,
     QualificationReport,
-    WhichCases,
 )
 
 
@@ -33,22 +33,8 @@ class Worker(Protocol):
         """What works on this worker's machine, found by trying it (see `doctor`)."""
         ...
 
-    def load(
-        self,
-        path: str,
-        dtype: str | None = None,
-        timed: tuple[str, ...] = (),
-        narrow: bool = False,
-        library: LibraryMode | None = None,
-        which: WhichCases = "kept",
-    ) -> ProblemInfo:
-        """Read the problem at `path`; raises `ProblemError`. Must precede the calls below.
-
-        dtype: that every case is cast to; None: its own. timed: names of the cases to score, () for all.
-        narrow: leave out small and held-out cases with wider elements than the cases to score, for a config that is
-        chosen for the scored cases only. library: overrides the mode that the problem states. which: whether to derive
-        cases where the problem states none.
-        """
+    def load(self, path: str, loading: Loading = AS_KEPT) -> ProblemInfo:
+        """Read the problem at `path`; raises `ProblemError`. Must precede the calls below."""
         ...
 
     def qualify(self, every: bool = False) -> QualificationReport:

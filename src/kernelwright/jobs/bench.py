@@ -15,17 +15,16 @@ import msgspec
 
 from kernelwright.errors import RequestError
 from kernelwright.jobs.candidates import read_candidate
-from kernelwright.jobs.loading import load_qualified, read_problem
+from kernelwright.jobs.loading import DERIVED, load_qualified, read_problem
 from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.model import (
     FRAMEWORK,
     BenchReport,
     BenchSeries,
     Candidate,
-    LibraryMode,
+    Loading,
     ProblemInfo,
     Status,
-    WhichCases,
 )
 from kernelwright.problems import ProblemPath
 from kernelwright.report.repeat import repeated
@@ -37,10 +36,7 @@ class BenchSettings:
 
     cases: names of the cases to measure; () for all but the small ones. held_out: where `cases` is empty, measure the
     held-out cases too. compile, max_autotune: measure `torch.compile`, and its max-autotune mode (slow). repeat: number
-    of measurements, each in new processes. dtype: that all cases are cast to (torch's name), None for their own.
-    unqualified: go on even if trivial answers solve the problem. library: which library steps candidates may contain,
-    None for what the problem states. target: compile target, only without a GPU. which: whether cases are derived where
-    the problem states none.
+    of measurements, each in new processes. target: compile target, only without a GPU.
     """
 
     cases: tuple[str, ...] = ()
@@ -48,11 +44,8 @@ class BenchSettings:
     compile: bool = True
     max_autotune: bool = False
     repeat: int = 1
-    dtype: str | None = None
-    unqualified: bool = False
+    loading: Loading = DERIVED
     target: str | None = None
-    library: LibraryMode | None = None
-    which: WhichCases = "derived"
 
     def chosen_cases(self, info: ProblemInfo) -> tuple[str, ...]:
         """Names of the cases to measure; () for all but the small ones."""
@@ -92,11 +85,8 @@ def bench(
             start_worker=start_worker,
             notify=notify,
             target=settings.target,
-            dtype=settings.dtype,
+            loading=settings.loading,
             cases=settings.cases,
-            library=settings.library,
-            which=settings.which,
-            unqualified=settings.unqualified,
         ) as (worker, info):
             reports.append(worker.bench(named, settings.chosen_cases(info), settings.max_autotune, settings.compile))
     return msgspec.structs.replace(
@@ -138,10 +128,11 @@ def command_line(problem: str | Path, candidates: Sequence[str | Path], settings
     words = ["kernelwright", "bench", str(problem), *map(str, candidates)]
     for name in settings.cases:
         words += ["--case", name]
-    for option, value in (("--dtype", settings.dtype), ("--library", settings.library), ("--target", settings.target)):
+    loading = settings.loading
+    for option, value in (("--dtype", loading.dtype), ("--library", loading.library), ("--target", settings.target)):
         if value:
             words += [option, value]
-    if settings.which == "stated":
+    if loading.which == "stated":
         words += ["--cases", "stated"]
     if settings.repeat > 1:
         words += ["--repeat", str(settings.repeat)]
@@ -149,6 +140,6 @@ def command_line(problem: str | Path, candidates: Sequence[str | Path], settings
         "--max-autotune": settings.max_autotune,
         "--no-compile": not settings.compile,
         "--no-held-out": not settings.held_out,
-        "--unqualified": settings.unqualified,
+        "--unqualified": loading.unqualified,
     }
     return shlex.join([*words, *(flag for flag, is_set in flags.items() if is_set)])

@@ -6,16 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.codec import plain
-from kernelwright.jobs.loading import load_problem, read_problem
+from kernelwright.jobs.loading import DERIVED, load_problem, read_problem
 from kernelwright.jobs.worker import StartWorker
 from kernelwright.model import (
     Environment,
     Implementation,
-    LibraryMode,
+    Loading,
     ProblemInfo,
     QualificationReport,
     Record,
-    WhichCases,
 )
 from kernelwright.report.bounds import bounds_document, eager_rows
 from kernelwright.report.derived import derived_document
@@ -52,19 +51,15 @@ def check(
     *,
     start_worker: StartWorker,
     target: str | None = None,
-    dtype: str | None = None,
-    library: LibraryMode | None = None,
-    which: WhichCases = "derived",
+    loading: Loading = DERIVED,
 ) -> ProblemCheck:
     """Try trivial answers on every case that this machine can compute; on a GPU, time eager PyTorch too.
 
     problem: a file, a folder with `problem.py`, or a name in the gallery. target: compile target, only without a GPU.
-    dtype: that all cases are cast to (torch's name), None for their own. library: which library steps candidates may
-    hold, None for what the problem states. which: whether cases are derived where the problem states none. Raises
-    `ProblemError` for the problem.
+    Raises `ProblemError` for the problem.
     """
     found = read_problem(problem)
-    with load_problem(found, start_worker=start_worker, target=target, dtype=dtype, library=library, which=which) as (
+    with load_problem(found, start_worker=start_worker, target=target, loading=loading) as (
         worker,
         info,
     ):

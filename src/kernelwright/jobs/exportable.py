@@ -17,10 +17,10 @@ from kernelwright.export.exporters import EXPORTERS
 from kernelwright.export.names import identifier
 from kernelwright.export.subject import Subject
 from kernelwright.jobs.candidates import read_candidate
-from kernelwright.jobs.loading import load_problem, load_qualified
+from kernelwright.jobs.loading import DERIVED, load_problem, load_qualified
 from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.journal import Journal
-from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, LibraryMode, ProblemInfo, Status
+from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, Loading, ProblemInfo, Status
 from kernelwright.problems import ProblemPath, find_problem, problem_in_run, read_problem_text
 from kernelwright.report.view import RunView, read_run
 
@@ -33,10 +33,9 @@ class WrongCandidateError(Exception):
 class ExportSource:
     """What to export.
 
-    what: a run's folder, or a candidate's file, which needs `problem` and may have a `config`, a `library`
-    (which library steps it may hold, None for what the problem states), a `dtype` (of all cases) and be `unqualified`.
-    trial: of the run, None for its confirmed best. name: the package's. results: FILE or FILE:ROW of a bench report.
-    target: compile target, only without a GPU.
+    what: a run's folder, or a candidate's file, which needs `problem` and may have a `config` and a `loading`. trial:
+    of the run, None for its confirmed best. name: the package's. results: FILE or FILE:ROW of a bench report. target:
+    compile target, only without a GPU.
     """
 
     what: str | Path
@@ -45,10 +44,8 @@ class ExportSource:
     config: Mapping[str, int] = field(default_factory=dict)
     name: str | None = None
     results: str | None = None
-    library: LibraryMode | None = None
-    unqualified: bool = False
+    loading: Loading = DERIVED
     target: str | None = None
-    dtype: str | None = None
 
 
 def read_subject(source: ExportSource, start_worker: StartWorker, notify: Notify) -> Subject:
@@ -73,9 +70,7 @@ def candidate_subject(source: ExportSource, start_worker: StartWorker, notify: N
         start_worker=start_worker,
         notify=notify,
         target=source.target,
-        dtype=source.dtype,
-        library=source.library,
-        unqualified=source.unqualified,
+        loading=source.loading,
     ) as (worker, info):
         evaluation, environment = worker.evaluate(candidate, "verify"), worker.environment()
     return assemble(source, found, text, info, candidate, evaluation, environment)
@@ -84,7 +79,7 @@ def candidate_subject(source: ExportSource, start_worker: StartWorker, notify: N
 def run_subject(source: ExportSource, start_worker: StartWorker, notify: Notify) -> Subject:
     """A run's kernel, judged as its journal says. A worker only reads the problem, in the run's dtype."""
     folder = Path(source.what)
-    if source.problem is not None or source.config or source.library or source.dtype or source.unqualified:
+    if source.problem is not None or source.config or source.loading != DERIVED:
         raise RequestError(
             f"{source.what} is a run: it has its problem and config, and was allowed what it needed",
             "leave --problem, --config, --library, --dtype and --unqualified out",
@@ -96,8 +91,8 @@ def run_subject(source: ExportSource, start_worker: StartWorker, notify: Notify)
     number, candidate, evaluation = choose_trial(view, source, notify)
     found = problem_in_run(folder)
     text = read_problem_text(found.file)
-    dtype, library = view.info.settings.dtype, view.info.problem.library
-    with load_problem(found, start_worker=start_worker, target=source.target, dtype=dtype, library=library) as (
+    loading = Loading(dtype=view.info.settings.dtype, library=view.info.problem.library)
+    with load_problem(found, start_worker=start_worker, target=source.target, loading=loading) as (
         _,
         info,
     ):

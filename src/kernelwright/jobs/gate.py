@@ -57,18 +57,20 @@ def gate(
     name = baseline_name(earlier, Path(candidate).stem, against)
     pair = {BASELINE: baseline_text(earlier, name, Path(against)), OURS: read_candidate(candidate)}
     cases = chosen_cases(earlier, settings)
-    library, dtype = settings.library or earlier.library, settings.dtype or earlier.dtype
+    asked = settings.loading
+    loading = msgspec.structs.replace(
+        asked, library=asked.library or earlier.library, dtype=asked.dtype or earlier.dtype
+    )
     found, reports = read_problem(problem), []
     for _ in range(settings.repeat):
         with load_problem(
-            found, start_worker=start_worker, target=settings.target, dtype=dtype, cases=cases,
-            library=library, which=settings.which,
+            found, start_worker=start_worker, target=settings.target, loading=loading, cases=cases,
         ) as (worker, info):  # fmt: skip
             where = worker.environment()
             if where.device is None:
                 judged = [GateCase(case=case, outcome="not measured", reason=NO_GPU) for case in cases]
                 break
-            require_qualified(worker, problem, notify, settings.unqualified)
+            require_qualified(worker, problem, notify, loading.unqualified)
             reports.append(worker.bench(pair, cases, against=BASELINE))
     else:
         judged = [judged_case(case, max_slowdown) for case in repeated(reports).cases]

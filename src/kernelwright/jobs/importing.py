@@ -16,9 +16,9 @@ from kernelwright.importers.remeasured import Imported, Remeasured, best_of, sou
 from kernelwright.importers.seed import Seed
 from kernelwright.importers.table import read_seeds
 from kernelwright.jobs.candidates import read_candidate
-from kernelwright.jobs.loading import load_qualified, read_problem
+from kernelwright.jobs.loading import DERIVED, load_qualified, read_problem
 from kernelwright.jobs.worker import Notify, StartWorker
-from kernelwright.model import Candidate, Evaluation, LibraryMode
+from kernelwright.model import Candidate, Evaluation, Loading
 
 DEFAULT_LIMIT = 16
 
@@ -44,17 +44,14 @@ def import_seeds(
     candidate: str | Path | None = None,
     limit: int = DEFAULT_LIMIT,
     out: str | Path | None = None,
-    dtype: str | None = None,
-    library: LibraryMode | None = None,
-    unqualified: bool = False,
+    loading: Loading = DERIVED,
     target: str | None = None,
 ) -> Import:
     """Judge and time the kernels of `source` like any candidate, and write those that pass.
 
     problem: a file, a folder with `problem.py`, or a name in the gallery. kind: which importer reads the source, None
     for the one that recognises it. candidate: the kernel that a history's configs are for, None for the problem's
-    starter. limit: number of kernels to try. library: which library steps they may hold, None for what the problem
-    states. out: the folder to write, new or empty; None for imports/PROBLEM-KIND.
+    starter. limit: number of kernels to try. out: the folder to write, new or empty; None for imports/PROBLEM-KIND.
     Raises `RequestError` for what cannot be read or written, `ProblemError` for the problem.
     """
     found = read_problem(problem)
@@ -69,9 +66,7 @@ def import_seeds(
         start_worker=start_worker,
         notify=notify,
         target=target,
-        dtype=dtype,
-        library=library,
-        unqualified=unqualified,
+        loading=loading,
     ) as (worker, info):
         environment = worker.environment()
         before = judge(worker, "the problem's own", starter, notify) if starter is not None else None

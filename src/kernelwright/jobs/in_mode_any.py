@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import shlex
 
+import msgspec
+
 from kernelwright.errors import RequestError, WorkerError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.folders import write_file
@@ -42,9 +44,9 @@ def judge_in_mode_any(view: RunView, worker: Worker, notify: Notify) -> None:
     except NotConverted as reason:
         notify(f"for reference, in mode any: {reason}")
         return
-    settings, problem = info.settings, problem_in_run(view.folder)
+    problem = problem_in_run(view.folder)
     try:
-        worker.load(str(problem.file), settings.dtype, library="any", which=settings.cases)
+        worker.load(str(problem.file), msgspec.structs.replace(info.settings.loading, library="any"))
         said = said_of(worker.evaluate(Candidate(source=source), "search"))
     except (RequestError, WorkerError) as error:
         notify(f"for reference, in mode any: not judged: {error}")

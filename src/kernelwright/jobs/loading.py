@@ -11,9 +11,12 @@ from kernelwright.codec import encode, plain
 from kernelwright.errors import ProblemError, RequestError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.worker import Notify, StartWorker
-from kernelwright.model import Case, CaseInfo, LibraryMode, ProblemInfo, TensorSpec, WhichCases
+from kernelwright.model import AS_KEPT, Case, CaseInfo, Loading, ProblemInfo, TensorSpec
 from kernelwright.problems import ProblemPath, find_problem, read_problem_text
 from kernelwright.problems.text import states_cases
+
+DERIVED: Loading = Loading(which="derived")
+"""How a problem is loaded where its user asks for nothing else."""
 
 
 def read_problem(problem: str | Path) -> ProblemPath:
@@ -32,19 +35,15 @@ def load_problem(
     *,
     start_worker: StartWorker,
     target: str | None = None,
-    dtype: str | None = None,
+    loading: Loading = AS_KEPT,
     cases: tuple[str, ...] = (),
-    library: LibraryMode | None = None,
-    which: WhichCases = "kept",
 ) -> Iterator[tuple[Worker, ProblemInfo]]:
     """A new worker with the problem loaded, and what it found of the problem. The worker ends with the block.
 
-    dtype: that all cases are cast to, None for their own. cases: names that the problem must have; raises
-    `RequestError`. which: whether cases are derived where the problem states none. library: which library steps
-    candidates may hold, None for what the problem states.
+    cases: names that the problem must have; raises `RequestError`.
     """
     with start_worker(target) as worker:
-        info = worker.load(str(problem.file), dtype, library=library, which=which)
+        info = worker.load(str(problem.file), loading)
         require_cases(info, cases)
         yield worker, info
 
@@ -57,20 +56,18 @@ def load_qualified(
     start_worker: StartWorker,
     notify: Notify,
     target: str | None = None,
-    dtype: str | None = None,
+    loading: Loading = DERIVED,
     cases: tuple[str, ...] = (),
-    library: LibraryMode | None = None,
-    which: WhichCases = "derived",
-    unqualified: bool = False,
 ) -> Iterator[tuple[Worker, ProblemInfo]]:
-    """Like `load_problem`; raises `ProblemError` where the problem does not qualify, unless `unqualified` allows it.
+    """Like `load_problem`; raises `ProblemError` where the problem does not qualify, unless `loading` allows it.
 
     name: the problem as the user named it, for messages.
     """
-    with load_problem(
-        problem, start_worker=start_worker, target=target, dtype=dtype, cases=cases, library=library, which=which
-    ) as (worker, info):
-        require_qualified(worker, name, notify, unqualified)
+    with load_problem(problem, start_worker=start_worker, target=target, loading=loading, cases=cases) as (
+        worker,
+        info,
+    ):
+        require_qualified(worker, name, notify, loading.unqualified)
         yield worker, info
 
 

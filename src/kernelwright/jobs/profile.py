@@ -12,12 +12,13 @@ from kernelwright.errors import MachineError
 from kernelwright.jobs.loading import load_problem, read_problem
 from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.model import (
+    AS_KEPT,
     BenchCase,
     BenchReport,
     Candidate,
     Environment,
     Implementation,
-    LibraryMode,
+    Loading,
     ProblemInfo,
     Record,
 )
@@ -51,22 +52,20 @@ def profile(
     framework: bool = False,
     full: bool = False,
     target: str | None = None,
-    dtype: str | None = None,
-    library: LibraryMode | None = None,
+    loading: Loading = AS_KEPT,
 ) -> ProfileReport:
     """Time a candidate, profile one call on each case, and diagnose what limits it.
 
     problem: a file, a folder with `problem.py`, or a name in the gallery. name: the candidate's, in the report. show:
     called with each profile as soon as it is there. cases: names, () for the timed ones. framework: profile eager and
     torch.compile too; raises `MachineError` without a GPU. full: read every counter that the profiler has. target:
-    compile target, only without a GPU. dtype: that all cases are cast to (torch's name), None for their own. library:
-    which library steps the candidate may contain, None for what the problem states. Raises `ProblemError` for the
-    problem, `RequestError` for a case that it does not have.
+    compile target, only without a GPU. Raises `ProblemError` for the problem, `RequestError` for a case that it does
+    not have.
     """
     found = read_problem(problem)
     rows: list[Profiled] = []
     failure = None
-    with load_problem(found, start_worker=start_worker, target=target, dtype=dtype, cases=cases, library=library) as (
+    with load_problem(found, start_worker=start_worker, target=target, loading=loading, cases=cases) as (
         worker,
         info,
     ):

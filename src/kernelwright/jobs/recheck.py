@@ -18,7 +18,7 @@ from kernelwright.export.recheck import Change, Package, Timed, changes, read_pa
 from kernelwright.jobs.loading import load_problem
 from kernelwright.jobs.package_process import run_module
 from kernelwright.jobs.worker import Notify, StartWorker
-from kernelwright.model import Environment, Evaluation, Status
+from kernelwright.model import Environment, Evaluation, Loading, Status
 from kernelwright.problems.paths import problem_at
 
 
@@ -69,9 +69,8 @@ def recheck(
     """
     package = read_package(Path(place))
     problem = problem_at(package.reference)
-    with load_problem(
-        problem, start_worker=start_worker, target=target, dtype=package.dtype, library=package.library
-    ) as (worker, _):
+    loading = Loading(dtype=package.dtype, library=package.library)
+    with load_problem(problem, start_worker=start_worker, target=target, loading=loading) as (worker, _):
         worker.qualify()
         evaluation, environment = worker.evaluate(package.candidate, "verify"), worker.environment()
     unjudged = cannot_time(package, environment) if timing else ""

@@ -24,7 +24,7 @@ from kernelwright.jobs.loading import read_problem, require_qualified, require_v
 from kernelwright.jobs.settings import DEFAULTS, NO_LIMITS, NO_OPTIONS, RunOptions, SettingsFile, merge, settings_from
 from kernelwright.jobs.worker import PLACES, Notify, Places, StartWorker
 from kernelwright.journal import NAME, SCHEMA_VERSION, Journal
-from kernelwright.model import Budget, Candidate, KnownKernel, ProblemInfo, RunInfo, RunSettings, titled
+from kernelwright.model import Budget, Candidate, KnownKernel, Loading, ProblemInfo, RunInfo, RunSettings, titled
 from kernelwright.problems import ProblemPath, copy_problem, problem_in_run
 from kernelwright.problems.alike import described
 from kernelwright.propose import build_proposer, require_askable
@@ -166,8 +166,7 @@ def say_environment(worker: Worker, notify: Notify) -> None:
 
 
 def load(worker: Worker, run: NewRun) -> ProblemInfo:
-    settings = run.settings
-    return worker.load(str(run.problem.file), settings.dtype, library=settings.library, which=settings.cases)
+    return worker.load(str(run.problem.file), run.settings.loading)
 
 
 def find_known(worker: Worker, run: NewRun, problem: ProblemInfo, notify: Notify) -> tuple[KnownKernel, ...]:
@@ -179,7 +178,7 @@ def find_known(worker: Worker, run: NewRun, problem: ProblemInfo, notify: Notify
     def operators(other: ProblemPath) -> tuple[str, ...]:
         nonlocal others
         others += 1
-        return described(worker.load(str(other.file), which="stated"))
+        return described(worker.load(str(other.file), Loading(which="stated")))
 
     named = Path(run.settings.known) if run.settings.known is not None else None
     try:
@@ -223,7 +222,7 @@ def reopen(
             say_environment(worker, notify)
             notify(READING)
             loaded = worker.load(
-                str(file), info.settings.dtype, library=info.problem.library, which=info.settings.cases
+                str(file), msgspec.structs.replace(info.settings.loading, library=info.problem.library)
             )
             if (loaded.source, loaded.modules) != (info.problem.source, info.problem.modules):
                 raise RunFolderError(f"{file} was modified since the run started", "restore the original file")

@@ -23,9 +23,9 @@ from kernelwright.export.triton_configs import triton_configs_text
 from kernelwright.folders import fresh_folder
 from kernelwright.jobs.advice import ANSWER, NamedAdvisor, advised
 from kernelwright.jobs.candidates import read_candidate
-from kernelwright.jobs.loading import read_problem, require_qualified
+from kernelwright.jobs.loading import DERIVED, read_problem, require_qualified
 from kernelwright.jobs.worker import Notify, StartWorker
-from kernelwright.model import Candidate, CaseInfo, LibraryMode, ProblemInfo, WhichCases
+from kernelwright.model import Candidate, CaseInfo, Loading, ProblemInfo
 from kernelwright.report.tuning import progress_lines, tuning_text
 from kernelwright.spaces import SAMPLERS, build_sampler
 from kernelwright.spaces.protocol import Sampler, SamplerFactory
@@ -57,48 +57,43 @@ def tune(
     candidate: str | Path | None = None,
     settings: Settings = DEFAULTS,
     *,
+    loading: Loading = DERIVED,
     space: str | Path | None = None,
-    cases: tuple[str, ...] = (),
     imported: str | Path | None = None,
     advisor: NamedAdvisor | None = None,
     out: str | Path | None = None,
     target: str | None = None,
-    library: LibraryMode | None = None,
-    which: WhichCases = "derived",
-    unqualified: bool = False,
     start_worker: StartWorker,
     notify: Notify,
 ) -> TuneResult:
     """Tune on a worker: configs are measured on its GPU, or estimated without one.
 
     problem: a file, a folder with `problem.py`, or a name in the gallery. candidate: a Python file, None for the
-    problem's starter. settings: without a limit, `DEFAULT_TRIALS` trials. space: a file that states it; None: found in
-    the source. cases: names of the cases to score, () for all timed ones. imported: a history.csv or T4 file whose
-    configs are tried first. advisor: asked once for configs to try first. out: the folder of the results, None for a
-    new one under ./tuned. library: which library steps the candidate may hold, None for what the problem
-    states. which: whether cases are derived where the problem states none. unqualified: go on even if trivial answers
-    solve the problem.
+    problem's starter. settings: without a limit, `DEFAULT_TRIALS` trials; their dtype is that of `loading`. space: a
+    file that states it; None: found in the source. imported: a history.csv or T4 file whose configs are tried first.
+    advisor: asked once for configs to try first. out: the folder of the results, None for a new one under ./tuned.
 
     Raises `RequestError` and `ConfigError` for the request, `ProblemError` for the problem, `MachineError` where torch
     or Triton is missing.
     """
-    settings, begin = checked(settings), Begin(imported_rows(imported), advisor)
+    settings = msgspec.structs.replace(checked(settings), dtype=loading.dtype)
+    begin = Begin(imported_rows(imported), advisor)
     found = read_problem(problem)
     if candidate is None and found.starter is None:
         raise RequestError(f"{found.name} has no starter.py beside it", "name the CANDIDATE to tune")
     source = read_candidate(candidate or str(found.starter)).source
     with start_worker(target) as worker:
-        info = worker.load(str(found.file), settings.dtype, timed=cases, narrow=True, library=library, which=which)
+        info = worker.load(str(found.file), msgspec.structs.replace(loading, narrow=True))
         with ThreadPoolExecutor(1) as beside:  # the source compiles while the problem is judged
             compiled = beside.submit(worker.compile, Candidate(source=source), "tune")
-            require_qualified(worker, problem, notify, unqualified)
+            require_qualified(worker, problem, notify, loading.unqualified)
         autotune, launched = compiled.result().autotune, {one.kernel for one in compiled.result().kernels}
         if space is None:
             stated = found_space(source, autotune, launched)
         else:
             stated = stated_space(Path(space), source, autotune)
         job = Tuning(info, source, stated, LiveDevice(worker, source, info), settings, begin, out, notify)
-        return job.run(SAMPLERS[settings.sampler], worker.qualify().reason if unqualified else "")
+        return job.run(SAMPLERS[settings.sampler], worker.qualify().reason if loading.unqualified else "")
 
 
 def replay(

@@ -11,9 +11,9 @@ from typing import Any
 from kernelwright.codec import plain
 from kernelwright.errors import WorkerError
 from kernelwright.evaluator.protocol import Worker
-from kernelwright.jobs.loading import load_problem, load_qualified, read_problem
+from kernelwright.jobs.loading import DERIVED, load_problem, load_qualified, read_problem
 from kernelwright.jobs.worker import Notify, StartWorker
-from kernelwright.model import Candidate, Environment, Evaluation, LibraryMode, ProblemInfo, Record, Status, WhichCases
+from kernelwright.model import Candidate, Environment, Evaluation, Loading, ProblemInfo, Record, Status
 
 
 class Verification(Record, frozen=True, kw_only=True):
@@ -41,22 +41,16 @@ def verify(
     start_worker: StartWorker,
     notify: Notify,
     target: str | None = None,
-    dtype: str | None = None,
-    library: LibraryMode | None = None,
-    which: WhichCases = "derived",
-    unqualified: bool = False,
+    loading: Loading = DERIVED,
 ) -> Verification:
     """Judge a candidate on every case, held-out ones too, and time nothing.
 
     problem: a file, a folder with `problem.py`, or a name in the gallery. target: compile target, only without a GPU.
-    library: which library steps candidates may hold, None for what the problem states. dtype: that all cases are cast
-    to (torch's name), None for their own. which: whether cases are derived where the problem states none. unqualified:
-    go on even if trivial answers solve the problem. A candidate that fails is an evaluation with its status; raises
-    `ProblemError` for the problem, `MachineError` where torch or Triton is missing.
+    A candidate that fails is an evaluation with its status; raises `ProblemError` for the problem, `MachineError` where
+    torch or Triton is missing.
     """
     (verification,) = verify_all(
-        problem, [candidate], start_worker=start_worker, notify=notify, target=target, dtype=dtype,
-        library=library, which=which, unqualified=unqualified,
+        problem, [candidate], start_worker=start_worker, notify=notify, target=target, loading=loading,
     )  # fmt: skip
     return verification
 
@@ -68,10 +62,7 @@ def verify_all(
     start_worker: StartWorker,
     notify: Notify,
     target: str | None = None,
-    dtype: str | None = None,
-    library: LibraryMode | None = None,
-    which: WhichCases = "derived",
-    unqualified: bool = False,
+    loading: Loading = DERIVED,
     on_verified: OnVerified = lambda position, verification: None,
 ) -> tuple[Verification, ...]:
     """Judge candidates one after the other with one worker, as `verify` does; the results are in their order.
@@ -84,16 +75,13 @@ def verify_all(
     with ExitStack() as stack:
         worker, info = stack.enter_context(
             load_qualified(
-                found, problem, start_worker=start_worker, notify=notify, target=target, dtype=dtype,
-                library=library, which=which, unqualified=unqualified,
+                found, problem, start_worker=start_worker, notify=notify, target=target, loading=loading,
             )
         )  # fmt: skip
         environment = worker.environment()
 
         def loaded_again() -> AbstractContextManager[tuple[Worker, ProblemInfo]]:
-            return load_problem(
-                found, start_worker=start_worker, target=target, dtype=dtype, library=library, which=which
-            )
+            return load_problem(found, start_worker=start_worker, target=target, loading=loading)
 
         judge = Restarting(worker, stack, loaded_again, notify)
         for position, candidate in enumerate(candidates):

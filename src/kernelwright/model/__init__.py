@@ -66,10 +66,12 @@ from kernelwright.model.generated import (
 from kernelwright.model.lane import LaneChange
 from kernelwright.model.machine import Attempt, Environment, Machine
 from kernelwright.model.problem import (
+    AS_KEPT,
     FOR_INTERPRETER,
     Bound,
     Case,
     CaseInfo,
+    Loading,
     OperatorKind,
     ProblemInfo,
     StatedBySet,
@@ -96,6 +98,7 @@ from kernelwright.model.run import BUDGET_LIMITS, Budget, BudgetLimit, KnownKern
 from kernelwright.model.trial import Incumbent, Trial, incumbent_of, may_lead
 
 __all__ = [
+    "AS_KEPT",
     "BUDGET_LIMITS",
     "FOR_INTERPRETER",
     "FRAMEWORK",
@@ -153,6 +156,7 @@ __all__ = [
     "LibraryShare",
     "Limit",
     "LoadProblem",
+    "Loading",
     "Machine",
     "Operator",
     "OperatorKind",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernelwright.model.base import LibraryMode, Record
-from kernelwright.model.problem import WhichCases
+from kernelwright.model.base import Record
+from kernelwright.model.problem import AS_KEPT, Loading
 from kernelwright.model.proposal import Candidate
 from kernelwright.model.trial import Incumbent
 
@@ -35,11 +35,7 @@ class LoadProblem(Call, frozen=True, kw_only=True, tag="load"):
     {}: `path` is on the worker's disk."""
 
     path: str
-    dtype: str | None = None
-    cases: tuple[str, ...] = ()
-    narrow: bool = False
-    library: LibraryMode | None = None
-    which: WhichCases = "kept"
+    loading: Loading = AS_KEPT
     files: dict[str, bytes] = {}
 
 

@@ -13,6 +13,28 @@ WhichCases = Literal["stated", "kept", "derived"]
 """Which cases a problem is loaded with. "stated": only stated cases. "kept": all cases in its files, also derived ones
 that its sidecar has. "derived": these, and newly derived ones if small or held-out cases are missing."""
 
+
+class Loading(Record, frozen=True, kw_only=True):
+    """How a problem is loaded.
+
+    dtype: that every case is cast to (torch's name); None: its own. cases: names of the cases to score, () for all;
+    small and held-out cases stay. library: which library steps candidates may contain, in place of the mode that the
+    problem states; None: that mode. narrow: leave out small and held-out cases with wider elements than the cases to
+    score, for a config that is chosen for the scored cases only. unqualified: go on even if trivial answers solve the
+    problem.
+    """
+
+    dtype: str | None = None
+    cases: tuple[str, ...] = ()
+    library: LibraryMode | None = None
+    which: WhichCases = "kept"
+    narrow: bool = False
+    unqualified: bool = False
+
+
+AS_KEPT = Loading()
+"""All cases in the problem's files, and nothing else than it states."""
+
 OperatorKind = Literal["copy", "pointwise", "vector product", "product", "other"]
 """What an operator does. copy: moves or views elements. pointwise: computes each output element from the input elements
 at the same position. product: sums products, such as a matrix product or a convolution. vector product: a product with

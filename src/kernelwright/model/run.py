@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from kernelwright.model.base import LibraryMode, Record, Scalar
 from kernelwright.model.machine import Environment
-from kernelwright.model.problem import ProblemInfo, WhichCases
+from kernelwright.model.problem import Loading, ProblemInfo, WhichCases
 from kernelwright.model.proposal import Candidate, Operator, Request
 
 
@@ -112,6 +112,11 @@ class RunSettings(Record, frozen=True, kw_only=True):
 
     no_source: bool = False
     """Whether prompts show the problem's operators in place of its text."""
+
+    @property
+    def loading(self) -> Loading:
+        """How the run's problem is loaded."""
+        return Loading(dtype=self.dtype, library=self.library, which=self.cases, unqualified=self.unqualified)
 
     def counts(self, request: Request) -> bool:
         """Whether a request is a trial that a budget counts: not a known kernel, nor a tuning that a new kernel gets

@@ -14,16 +14,17 @@ from typing import Any
 from kernelwright import __version__, codec, roofline
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.model import (
+    AS_KEPT,
     Case,
     CaseInfo,
     CaseQualification,
     Environment,
     Generated,
     LibraryMode,
+    Loading,
     ProblemInfo,
     Profile,
     QualificationReport,
-    WhichCases,
 )
 from kernelwright.worker.judge import messages as to_judge
 from kernelwright.worker.machine import sandbox
@@ -97,40 +98,29 @@ class Session:
         self._generated: dict[str, Generated] = {}
         self._generating = threading.Lock()
 
-    def load(
-        self,
-        path: str,
-        dtype: str | None,
-        timed: tuple[str, ...] = (),
-        narrow: bool = False,
-        library: LibraryMode | None = None,
-        which: WhichCases = "kept",
-    ) -> ProblemInfo:
-        """Load a problem in a new judge, with its cases and their bounds.
-
-        timed: names of the scored cases to keep, () for all; small and held-out cases stay. narrow: leave out the cases
-        that are `wider`. library: replaces the library mode that the problem states. dtype: of all cases; None: their
-        own. Cases are derived once: later judges receive them. If this raises, no problem is loaded."""
+    def load(self, path: str, loading: Loading = AS_KEPT) -> ProblemInfo:
+        """Load a problem in a new judge, with its cases and their bounds. Cases are derived once: later judges receive
+        them. If this raises, no problem is loaded."""
         with self.processes.lease:
             self._problem, self._info, self._shapes = None, None, ()
             self.ahead = None
             self._qualified.clear()
             self.report = UNCHECKED
-            read = self.processes.read(to_judge.Load(path=path, dtype=dtype, which=which))
+            read = self.processes.read(to_judge.Load(path=path, loading=loading))
             found = tuple(codec.record(case["case"], Case) for case in read["cases"])
             problem = self.processes.problem = to_judge.Load(path=path, cases=found)
             every = codec.record(self.processes.ask_judge(to_judge.Shapes()), list[CaseShape])
             peaks, source = self.processes.peaks()
             shapes = {shape.name: shape for shape in every}
             cases = [case_info(case, shapes[case["case"]["name"]], peaks, source) for case in read.pop("cases")]
-            dropped = left_out([info.case for info in cases], timed)
-            if narrow:
+            dropped = left_out([info.case for info in cases], loading.cases)
+            if loading.narrow:
                 dropped |= wider([info.case for info in cases if info.case.name not in dropped])
             kept = [info for info in cases if info.case.name not in dropped]
             self._shapes = tuple(shape for shape in every if shape.name.partition("/")[0] not in dropped)
-            stated = library or read.pop("library")
+            stated = loading.library or read.pop("library")
             read |= {"library": stated or DEFAULT_LIBRARY, "is_library_stated": stated is not None}
-            read |= {"cases": codec.plain(kept), "dtype": dtype}
+            read |= {"cases": codec.plain(kept), "dtype": loading.dtype}
             self._problem, self._info = problem, codec.record(read, ProblemInfo)
             return self._info
 

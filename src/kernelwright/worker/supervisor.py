@@ -245,9 +245,9 @@ def respond(session: Session, call: ToWorker) -> Any:
             return session.environment()
         case DescribeMachine():
             return machine(session.processes)
-        case LoadProblem(path=path, dtype=dtype, cases=timed, narrow=narrow, library=library, which=which, files=files):
+        case LoadProblem(path=path, loading=loading, files=files):
             path = str(placed(session.processes.scratch, files) / path) if files else path
-            return session.load(path, dtype, timed, narrow, library, which)
+            return session.load(path, loading)
         case QualifyProblem(every=every):
             return qualify(session, every)
         case GenerateText():

@@ -71,7 +71,7 @@ def test_ids_that_forward_makes_are_taken_to_be_equal_where_it_cannot_be_run(tmp
 
 
 def test_a_judge_tells_what_a_case_reads_writes_and_multiplies(lookup: str) -> None:
-    large, little = Judge("cpu").load(lookup, None)["cases"]
+    large, little = Judge("cpu").load(lookup)["cases"]
     rows = large["reads"][1]["bytes"] // 2048
     assert 50 < rows <= 64
     assert large["bytes"] == rows * 2048 + 64 * 8 + 64 * 2048

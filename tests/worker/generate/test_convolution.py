@@ -10,7 +10,7 @@ import pytest
 from evaluated import StartedWorker
 from generated import exact
 from kernelwright.inductor import NotConverted, candidate_text, candidate_texts
-from kernelwright.model import Candidate, Generated, Status
+from kernelwright.model import Candidate, Generated, Loading, Status
 
 PROBLEM = """
 import torch.nn as nn
@@ -74,7 +74,7 @@ LAYERS = {
 
 def generated(worker: StartedWorker, file: Path, layers: str, sizes: dict[str, object]) -> Generated:
     file.write_text(PROBLEM.format(layers=layers, **sizes))
-    worker().load(str(file), library="none")
+    worker().load(str(file), Loading(library="none"))
     return worker().generate()
 
 

@@ -10,7 +10,7 @@ from evaluated import StartedWorker
 from generated import exact
 from kernelwright.errors import ProblemError
 from kernelwright.inductor import NotConverted, candidate_text, candidate_texts, library_call
-from kernelwright.model import Candidate, Generated, Status
+from kernelwright.model import Candidate, Generated, Loading, Status
 
 PROBLEM = """
 import torch
@@ -220,7 +220,7 @@ def test_a_recurrent_layer_is_unrolled(shared_worker: StartedWorker, tmp_path: P
     file = tmp_path / "recurrent.py"
     file.write_text(RECURRENT)
     worker = shared_worker()
-    worker.load(str(file), library="none")
+    worker.load(str(file), Loading(library="none"))
     source = exact(candidate_text(worker.generate(), "none"))
     assert "tl.full([1, 1], 0.0, tl.float32)" in source
     found = worker.evaluate(Candidate(source=source), "verify")
@@ -289,7 +289,7 @@ def test_a_sum_of_everything_runs_in_few_programs_at_small_sizes(shared_worker: 
     cases = PROBLEM.replace("rows=3,", "rows=30,").replace("rows=2,", "rows=21,")
     file.write_text(cases.replace("{forward}", "(x * self.bias).square().sum()"))
     worker = shared_worker()
-    worker.load(str(file), library="none")
+    worker.load(str(file), Loading(library="none"))
     found = worker.generate()
     source = candidate_text(found, "none")
     parts = "splits_1 = triton.cdiv(rows * features, max(256, triton.cdiv(rows * features, {})))"
@@ -347,7 +347,7 @@ def test_a_product_with_more_is_a_template_where_no_library_call_is_allowed(
     source = candidate_text(found, "none")
     assert "tl.dot(" in source
     worker = shared_worker()
-    worker.load(str(folder / "activated.py"), library="none")
+    worker.load(str(folder / "activated.py"), Loading(library="none"))
     result = worker.evaluate(Candidate(source=source), "verify")
     small = {case.case: case.status for case in result.results if case.case in ("small", "odd")}
     assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
@@ -360,7 +360,7 @@ def test_an_operator_that_is_on_no_list_is_a_library_step_in_mode_any(
     source = candidate_text(found, "any")
     assert "torch.median(" in source
     worker = shared_worker()
-    worker.load(str(folder / "median.py"), library="any")
+    worker.load(str(folder / "median.py"), Loading(library="any"))
     result = worker.evaluate(Candidate(source=source), "verify")
     small = {case.case: case.status for case in result.results if case.case in ("small", "odd")}
     assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
@@ -460,7 +460,7 @@ def test_factors_are_copied_where_tensor_cores_and_long_loads_need_it(
     second = "columns, inner" if turned else "inner, columns"
     file.write_text(PRODUCT.format(rows=rows, inner=inner, dtype=dtype, turned=turned, second=second))
     worker = shared_worker()
-    worker.load(str(file), library="none")
+    worker.load(str(file), Loading(library="none"))
     texts = candidate_texts(worker.generate(), "none", split=True)
     source = texts[-1]
     depth = f"{pads} + inner" if pads else "inner"
@@ -540,7 +540,7 @@ def test_where_no_symbols_can_be_traced_the_sizes_of_the_only_case_remain(
 ) -> None:
     (tmp_path / "elsewhere.py").write_text(ELSEWHERE)
     worker = shared_worker()
-    worker.load(str(tmp_path / "elsewhere.py"), which="derived")
+    worker.load(str(tmp_path / "elsewhere.py"), Loading(which="derived"))
     generated = worker.generate()
     assert len(generated.captures) == 1
     assert "line 7 raised ValueError: of another size" in generated.reason
@@ -680,7 +680,7 @@ def test_attention_becomes_products_and_rows_for_every_length_and_head(
         attention.replace("rows=1024", "rows=1024, width=64").replace(", 64)", ", width)")
     )
     worker = shared_worker()
-    worker.load(str(tmp_path / "heads.py"), "bfloat16", which="derived")
+    worker.load(str(tmp_path / "heads.py"), Loading(dtype="bfloat16", which="derived"))
     text = candidate_text(worker.generate(), "none")
     assert "width >=" not in text
     assert "float32, device" in text, "scores in half precision are wrong where the softmax is steep"
@@ -941,7 +941,7 @@ def test_sizes_that_the_kernels_do_not_serve_are_a_property_that_the_dispatcher_
     forward = "torch.relu(x + self.bias).mean(1) if x.shape[1] > 2900 else torch.relu(x + self.bias).mean(1)"
     file.write_text(PROBLEM.partition("CASES = ")[0].replace("{forward}", forward))
     worker = shared_worker()
-    worker.load(str(file), which="derived")
+    worker.load(str(file), Loading(which="derived"))
     source = candidate_text(worker.generate(), "finish")
     assert "features >= 2901" in source
     found = worker.evaluate(Candidate(source=source), "verify")
@@ -985,7 +985,7 @@ def test_products_and_convolutions_in_half_precision_begin_with_templates(
     file = tmp_path / "half.py"
     file.write_text(HALF_PRODUCT.format(forward=forward, x=x, weight=weight))
     worker = shared_worker()
-    worker.load(str(file), dtype="float16")
+    worker.load(str(file), Loading(dtype="float16"))
     found = worker.generate()
     assert {one.dtype for one in found.captures[0].tensors} == {"float16"}
     assert library_call(found) is not None

@@ -20,6 +20,7 @@ from torch.utils._sympy.functions import (
     TruncToInt,
 )
 
+from kernelwright.model import Loading
 from kernelwright.worker.generate.counting import counting_with_symbols
 from kernelwright.worker.generate.expressions import spelled
 from kernelwright.worker.generate.symbols import Symbols, numbers_to_try
@@ -169,7 +170,7 @@ CASES = [dict(name="timed"), dict(name="small", small=True, rows=8, width=32)]
 
 def test_numbers_that_no_case_changes_are_the_first_to_stay_numbers(tmp_path: Path) -> None:
     (tmp_path / "centres.py").write_text(CENTRES)
-    problem, _ = load_with_cases(str(tmp_path / "centres.py"), "stated")
+    problem, _ = load_with_cases(str(tmp_path / "centres.py"), Loading(which="stated"))
     attempts = numbers_to_try(problem, problem.cases[0])
     assert attempts == [
         {"rows": 4096, "width": 256, "count": 50}, {"rows": 4096, "width": 256}, {"rows": 4096},

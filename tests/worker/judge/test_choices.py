@@ -34,7 +34,7 @@ def judge(folder: Path, expression: str) -> Judge:
     file = folder / "problem.py"
     file.write_text(PROBLEM.format(expression=expression))
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     return made
 
 
@@ -292,7 +292,7 @@ def special_draws(folder: Path, expression: str, in_group: int = 4) -> tuple[Jud
     file = folder / "problem.py"
     file.write_text(CONVOLUTION.format(expression=expression, in_group=in_group))
     made, found, count = Judge("cpu"), dict[bool, list[int]](), len(values.DISTRIBUTIONS)
-    made.load(str(file), None)
+    made.load(str(file))
     for draw in range(values.DISTRIBUTIONS.index(values.SPECIAL), 4 * count, count):
         found.setdefault((made.draws.secret + draw) % 2 == 1, []).append(draw)
     return made, found

@@ -36,7 +36,7 @@ def judge(folder: Path, expression: str, inputs: str) -> Judge:
     file = folder / "problem.py"
     file.write_text(PROBLEM.format(expression=expression, inputs=inputs))
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     return made
 
 

@@ -14,7 +14,7 @@ import torch
 
 from kernelwright import codec
 from kernelwright.errors import ProblemError
-from kernelwright.model import CaseResult, Status, TensorSpec
+from kernelwright.model import CaseResult, Loading, Status, TensorSpec
 from kernelwright.worker.judge import answer, draws, tolerance
 from kernelwright.worker.judge.draws import ALWAYS, OTHERS
 from kernelwright.worker.judge.judge import POISONS, Judge
@@ -63,7 +63,7 @@ def judge(folder: Path, forward: str = "torch.relu(x) * self.scale") -> Judge:
     file = folder / "made.py"
     file.write_text(PROBLEM.format(forward=forward))
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     torch.set_grad_enabled(False)
     return made
 
@@ -79,7 +79,7 @@ def test_the_shapes_of_a_case_say_which_constructor_arguments_are_tensors(tmp_pa
     text = text.replace("return []", "return [9, torch.ones(7)]")
     (tmp_path / "made.py").write_text(text.format(forward="x * self.scale"))
     made = Judge("cpu")
-    made.load(str(tmp_path / "made.py"), None)
+    made.load(str(tmp_path / "made.py"))
     shape = codec.record(codec.plain(made.shapes()), list[CaseShape])[0]
     assert (shape.init_names, shape.init_tensors) == (("rows", "table"), (1,))
     assert codec.record(shape.init[1], TensorSpec).shape == (7,)
@@ -137,7 +137,7 @@ def test_nothing_that_the_judge_tells_holds_its_secret(tmp_path: Path) -> None:
         made.draws_for("a"),
         codec.plain(made.qualify("a")),
         made.shapes(),
-        made.load(str(tmp_path / "made.py"), None),
+        made.load(str(tmp_path / "made.py")),
     ]
     for draw in (*range(3), COUNT):
         assert str(made.draws.secret + draw) not in str(told)
@@ -196,7 +196,7 @@ def test_the_error_of_float64_follows_from_that_of_float32(tmp_path: Path) -> No
     text = PROBLEM.format(forward="torch.exp(x) * self.scale, x.argmax(1), x * 2")
     file.write_text(text.replace('"float16"', '"float64"'))
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     limits = [made.draws.limit("b", 0, output) for output in range(3)]
     assert [limit.exact for limit in limits] == [False, True, False]
     answer = made.answer("b", 0)
@@ -218,7 +218,7 @@ def test_a_reference_that_float32_does_not_bear_is_judged_in_float64_by_the_floo
             PROBLEM.format(forward=forward).replace('"float16"', '"float64"').replace('"float32"', '"float64"')
         )
         made = Judge("cpu")
-        made.load(str(file), None)
+        made.load(str(file))
         answer, limit = made.answer("a", 0), made.draws.limit("a", 0, 0)
         assert (answer.own[0].max_abs, answer.own[0].special) == (0.0, False)
         assert 0 < limit.max_rel < 100 * torch.finfo(torch.float64).eps
@@ -231,7 +231,7 @@ def quantised(folder: Path, forward: str = QUANTISED) -> Judge:
     file = folder / "quantised.py"
     file.write_text(PROBLEM.format(forward=forward).replace("rows=5", "rows=500"))
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     return made
 
 
@@ -574,7 +574,7 @@ def test_a_problem_states_whether_the_framework_may_use_tf32(tmp_path: Path, sta
     )
     try:
         made = Judge("cpu")
-        info = made.load(str(file), None)
+        info = made.load(str(file))
         flags = (torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)
     finally:
         exact_products()
@@ -594,12 +594,12 @@ def test_a_precision_that_does_not_exist_is_refused(tmp_path: Path) -> None:
         "def get_inputs():\n    return [torch.randn(9, 9)]\ndef get_init_inputs():\n    return []\n"
     )
     with pytest.raises(ProblemError, match="PRECISION is 'fp8'"):
-        Judge("cpu").load(str(file), None)
+        Judge("cpu").load(str(file))
     file.write_text(file.read_text().replace("PRECISION = 'fp8'\n", ""))
     file.with_suffix(".cases.json").write_text('{"precision": "tf32", "cases": [{"name": "timed"}]}')
     made = Judge("cpu")
     try:
-        assert made.load(str(file), None)["precision"] == "tf32"
+        assert made.load(str(file))["precision"] == "tf32"
     finally:
         exact_products()
 
@@ -607,7 +607,7 @@ def test_a_precision_that_does_not_exist_is_refused(tmp_path: Path) -> None:
 def test_a_dtype_asked_for_is_that_of_every_case_and_of_its_tolerance(tmp_path: Path) -> None:
     as_stated = judge(tmp_path, "torch.softmax(x, -1) * self.scale")
     cast = Judge("cpu")
-    described = cast.load(str(tmp_path / "made.py"), "float16")
+    described = cast.load(str(tmp_path / "made.py"), Loading(dtype="float16"))
     assert {case["case"]["dtype"] for case in described["cases"]} == {"float16"}
     for specs in cast.specs.values():
         assert {one.dtype for one in (*specs.inputs, *specs.outputs, *specs.parameters.values())} == {"float16"}

@@ -45,7 +45,7 @@ def judge(folder: Path, expression: str) -> Judge:
     file = folder / "problem.py"
     file.write_text(PROBLEM.format(expression=expression))
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     return made
 
 
@@ -268,7 +268,7 @@ def test_a_number_reaches_a_kernel_in_float32(tmp_path: Path, monkeypatch: pytes
     file = tmp_path / "problem.py"
     file.write_text(CORRECTED)
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     assert made.draws.is_affordable(case) == (case == "small")
     for draw in made.draws_for(case):
         x = made.answer(case, draw).instance.inputs[0]
@@ -313,7 +313,7 @@ def test_a_softplus_by_its_formula_is_right_where_its_small_results_are_multipli
     file = tmp_path / "problem.py"
     file.write_text(DECAYED)
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     found: dict[str, set[bool]] = {"honest": set(), "coarse": set()}
     for draw in made.draws_for("small"):
         state, x, dt, b = (one for one in made.answer("small", draw).instance.inputs if isinstance(one, Tensor))
@@ -422,7 +422,7 @@ def test_functions_of_exp_and_log_are_right_and_coarser_ones_are_not(
         file = tmp_path / "problem.py"
         file.write_text(COMPOSED.format(expression=expression))
         made = Judge("cpu")
-        made.load(str(file), None)
+        made.load(str(file))
         for honest in HONEST[name]:
             assert refusals(made, made_of(honest)) == []
         caught |= {place for place, wrong in enumerate(WRONG[name]) if refusals(made, made_of(wrong))}
@@ -434,7 +434,7 @@ def test_an_error_of_a_few_eps_is_explained_at_every_element_and_one_of_twice_as
     file = tmp_path / "problem.py"
     file.write_text(COMPOSED.format(expression="y - torch.tanh(1e-3 * x) * 1000"))
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     answer = made.answer("small", 0)
     x, y = (one for one in answer.instance.inputs if isinstance(one, Tensor))
     right = y.double() - torch.tanh(1e-3 * x.double()) * 1000
@@ -478,7 +478,7 @@ def test_every_value_next_to_a_step_may_be_on_either_side_of_it(
     file = tmp_path / "problem.py"
     file.write_text(QUANTISER.replace("{expression}", expression).replace("dim=1)]", f"dim=1) * {largest}]"))
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     (x,) = made.answer("small", 0).instance.inputs
     assert isinstance(x, Tensor)
     exact = x.double() / (largest / 127)
@@ -515,7 +515,7 @@ def test_whole_numbers_of_half_precision_may_be_rounded_in_fewer_places_unless_f
     file = tmp_path / "problem.py"
     file.write_text(SCALED.replace("{cast}", cast).replace("{dtype}", str(dtype).removeprefix("torch.")))
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     x, y = (one.float() for one in made.answer("small", 0).instance.inputs if isinstance(one, Tensor))
     exact, rounded_first, rounded_last = x * y * 0.1, (x * y).to(dtype).float() * 0.1, (x * y * 0.1).to(dtype).float()
 
@@ -552,7 +552,7 @@ def test_the_logarithm_of_a_row_s_sum_may_be_one_rounded_number(tmp_path: Path, 
     file = tmp_path / "problem.py"
     file.write_text(SOFTMAX.format(function=function))
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     coarse = []
     for draw in made.draws_for("small"):
         (x,) = made.answer("small", draw).instance.inputs
@@ -602,7 +602,7 @@ def test_a_variance_may_be_about_a_rounded_mean_and_about_no_coarser_one(
     refused = {2: set[str](), 1000: set[str]()}
     for _ in range(4):
         made = Judge("cpu")
-        made.load(str(file), None)
+        made.load(str(file))
         for draw in made.draws_for("small"):
             answer = made.answer("small", draw)
             x = answer.instance.inputs[0]
@@ -677,7 +677,7 @@ def test_a_mean_that_is_a_whole_number_is_exact_where_whole_numbers_are_made_of_
     text = CENTRED.format(expression=expression).replace("randn(1, 3, columns)", "randint(0, 3, (64, 3)).float()")
     file.write_text(text)
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     refused = 0
     for draw in made.draws_for("small"):
         x = made.answer("small", draw).instance.inputs[0]

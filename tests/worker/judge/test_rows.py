@@ -116,7 +116,7 @@ def refusal(folder: Path, patch: pytest.MonkeyPatch, name: str) -> str:
     file.write_text(PROBLEM.format(expression=expression, inputs=inputs))
     patch.setattr("kernelwright.worker.judge.draws.secrets", SimpleNamespace(randbits=lambda bits: SEED))
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     for draw in made.draws_for("small"):
         x = made.answer("small", draw).instance.inputs[0]
         assert isinstance(x, Tensor)

@@ -129,7 +129,7 @@ def test_half_precision_answers_to_a_long_elementwise_row_are_wrong(tmp_path: Pa
     file = problem(tmp_path, "F.gelu(x)")
     file.write_text(file.read_text().replace("rows=12, columns=400", "rows=2, columns=400_000"))
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     limit = made.draws.limit("timed", 0, 0)
     assert limit.max_rel < 1e-5
     answer = made.answer("timed", 0)
@@ -148,7 +148,7 @@ def test_an_exponential_of_large_values_may_be_off_by_what_its_argument_is(
     file = problem(tmp_path, "torch.exp(x * 16)")
     file.write_text(file.read_text().replace("rows=12, columns=400", "rows=11, columns=400_001"))
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     assert not made.draws.is_affordable("timed")
     x = made.answer("timed", 0).instance.inputs[0]
     assert isinstance(x, torch.Tensor)

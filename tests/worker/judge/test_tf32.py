@@ -37,7 +37,7 @@ def judge(folder: Path, expression: str) -> Judge:
     file = folder / "problem.py"
     file.write_text(PROBLEM.format(expression=expression))
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     return made
 
 

@@ -28,7 +28,7 @@ def judge(folder: Path, forward: str, inputs: str, setup: str = "pass", signatur
         f"def get_inputs():\n    return [{inputs}]\n\n\ndef get_init_inputs():\n    return []\n"
     )
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     return made
 
 
@@ -46,7 +46,7 @@ def passing(made: Judge) -> list[str]:
 @pytest.mark.parametrize("folder", GALLERY, ids=[folder.name for folder in GALLERY])
 def test_every_gallery_problem_qualifies_on_its_small_cases(folder: Path) -> None:
     made = Judge("cpu")
-    made.load(str(folder), None)
+    made.load(str(folder))
     small = [case.name for case in made.problem.cases if case.small]
     assert len(small) >= 2
     for case in small:

@@ -99,7 +99,7 @@ def test_the_baselines_of_a_case_share_its_inputs_and_nothing_else_stays_in_memo
     file = tmp_path / "problem.py"
     file.write_text(PROBLEM)
     judge = Judge("cpu")
-    judge.load(str(file), None)
+    judge.load(str(file))
     taken = []
 
     def prepare(own: Baselines, case: str, name: str, *others: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from kernelwright.errors import ProblemError
-from kernelwright.model import Case
+from kernelwright.model import Case, Loading
 from kernelwright.worker.reference.derive import MOST_ELEMENTS, ODD, SECOND, SMALL, Derived, derive, load_with_cases
 from kernelwright.worker.reference.load import LoadedProblem, load_problem
 
@@ -491,7 +491,7 @@ CASES = [
 @pytest.mark.parametrize("more", ["", STATED])
 def test_a_dtype_asked_for_is_that_of_every_case(tmp_path: Path, more: str) -> None:
     path = str(loaded(tmp_path, SOFTMAX + more).file)
-    problem, _ = load_with_cases(path, "derived", dtype="float16", interpreted=True)
+    problem, _ = load_with_cases(path, Loading(dtype="float16", which="derived"), interpreted=True)
     assert {case.dtype for case in problem.cases} == {"float16"}
     assert {case.small for case in problem.cases} == {case.held_out for case in problem.cases} == {True, False}
     small = next(case for case in problem.cases if case.small)
@@ -501,9 +501,9 @@ def test_a_dtype_asked_for_is_that_of_every_case(tmp_path: Path, more: str) -> N
 @pytest.mark.parametrize("more", ["", STATED])
 def test_small_cases_in_bfloat16_are_in_float32_on_the_interpreter_only(tmp_path: Path, more: str) -> None:
     path = str(loaded(tmp_path, SOFTMAX + more).file)
-    on_gpu, _ = load_with_cases(path, "derived", dtype="bfloat16")
+    on_gpu, _ = load_with_cases(path, Loading(dtype="bfloat16", which="derived"))
     assert {case.dtype for case in on_gpu.cases} == {"bfloat16"}
-    interpreted, _ = load_with_cases(path, "derived", dtype="bfloat16", interpreted=True)
+    interpreted, _ = load_with_cases(path, Loading(dtype="bfloat16", which="derived"), interpreted=True)
     assert {case.dtype for case in interpreted.cases if case.small} == {"float32"}
     assert {case.dtype for case in interpreted.cases if not case.small} == {"bfloat16"}
 
@@ -511,17 +511,17 @@ def test_small_cases_in_bfloat16_are_in_float32_on_the_interpreter_only(tmp_path
 def test_a_dtype_that_torch_does_not_have_is_refused(tmp_path: Path) -> None:
     path = str(loaded(tmp_path, SOFTMAX).file)
     with pytest.raises(ProblemError, match="'half8' is no floating-point dtype"):
-        load_with_cases(path, "kept", dtype="half8")
+        load_with_cases(path, Loading(dtype="half8"))
 
 
 def test_stated_cases_only_are_loaded_where_that_is_asked_for(tmp_path: Path) -> None:
     problem = loaded(tmp_path, SOFTMAX)
     path = str(problem.file)
-    assert [case.name for case in load_with_cases(path, "stated")[0].cases] == ["default"]
-    assert [case.name for case in load_with_cases(path, "kept")[0].cases] == ["default"]
-    with_derived = load_with_cases(path, "derived")[0]
+    assert [case.name for case in load_with_cases(path, Loading(which="stated"))[0].cases] == ["default"]
+    assert [case.name for case in load_with_cases(path, Loading())[0].cases] == ["default"]
+    with_derived = load_with_cases(path, Loading(which="derived"))[0]
     assert [case.name for case in with_derived.cases] == ["default", SMALL, SECOND, ODD]
-    again, left = load_with_cases(path, "derived", with_derived.cases)
+    again, left = load_with_cases(path, Loading(which="derived"), with_derived.cases)
     assert again.cases == with_derived.cases
     assert left == {}
 
@@ -533,7 +533,7 @@ def test_a_sidecar_beside_cases_may_hold_derived_ones_only(tmp_path: Path) -> No
     derived = '{"name": "derived_small", "small": true, "derived": true, "params": {"batch_size": 2, "features": 9}}'
     sidecar.write_text('{"cases": [' + derived + "]}")
     assert [case.name for case in load_problem(str(problem.file)).cases] == ["large", "derived_small"]
-    assert [case.name for case in load_with_cases(str(problem.file), "stated")[0].cases] == ["large"]
+    assert [case.name for case in load_with_cases(str(problem.file), Loading(which="stated"))[0].cases] == ["large"]
     sidecar.write_text('{"cases": [' + derived.replace('"derived": true, ', "") + "]}")
     with pytest.raises(ProblemError, match="derived cases only"):
         load_problem(str(problem.file))

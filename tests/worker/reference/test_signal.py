@@ -96,7 +96,7 @@ def test_what_stays_deaf_keeps_its_weights_and_does_not_qualify(tmp_path: Path) 
     file = file_of(tmp_path, FADING, "self.layers(0 * x)")
     assert signal.gains(*two(file)) == {}
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     with torch.no_grad():
         found = made.qualify("default")
     assert not isinstance(found, str)
@@ -105,7 +105,7 @@ def test_what_stays_deaf_keeps_its_weights_and_does_not_qualify(tmp_path: Path) 
 
 def test_a_deep_network_qualifies(tmp_path: Path) -> None:
     made = Judge("cpu")
-    made.load(str(file_of(tmp_path, FADING)), None)
+    made.load(str(file_of(tmp_path, FADING)))
     with torch.no_grad():
         found = made.qualify("default")
     assert not isinstance(found, str)
@@ -115,7 +115,7 @@ def test_a_deep_network_qualifies(tmp_path: Path) -> None:
 @pytest.mark.parametrize("forward", ["x + torch.randn_like(x)", "torch.dropout(x, 0.5, True)", "x * torch.rand(1)"])
 def test_a_forward_that_draws_random_numbers_is_refused_in_one_line(tmp_path: Path, forward: str) -> None:
     made = Judge("cpu")
-    made.load(str(file_of(tmp_path, "nn.Identity()", forward)), None)
+    made.load(str(file_of(tmp_path, "nn.Identity()", forward)))
     with torch.no_grad(), pytest.raises(ProblemError, match=r"forward draws random numbers \([a-z_, ]+\)") as caught:
         made.qualify("default")
     assert "make them an input" in str(caught.value)
@@ -125,6 +125,6 @@ def test_a_forward_that_draws_random_numbers_is_refused_in_one_line(tmp_path: Pa
 @pytest.mark.parametrize("forward", ["torch.dropout(x, 0.5, False)", "x + 0 * torch.rand_like(x)"])
 def test_random_numbers_that_change_nothing_are_let_be(tmp_path: Path, forward: str) -> None:
     made = Judge("cpu")
-    made.load(str(file_of(tmp_path, "nn.Identity()", forward)), None)
+    made.load(str(file_of(tmp_path, "nn.Identity()", forward)))
     with torch.no_grad():
         assert made.answer("default", 0).expected

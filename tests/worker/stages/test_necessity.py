@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from evaluated import StartedWorker
-from kernelwright.model import Candidate, Case, Status
+from kernelwright.model import Candidate, Case, Loading, Status
 from kernelwright.worker.plan.plan import Buffer, Launch, Plan, Tensor, View
 from kernelwright.worker.stages import necessity
 from kernelwright.worker.stages.necessity import leave_out, superfluous
@@ -113,7 +113,7 @@ def test_an_honest_kernel_that_changes_nothing_on_one_derived_case_is_accepted(
     file = tmp_path / "relu.py"
     file.write_text(PROBLEM)
     worker = shared_worker()
-    info = worker.load(str(file), which="derived")
+    info = worker.load(str(file), Loading(which="derived"))
     assert [one.case.params.get("COLS", 4096) % 2 for one in info.cases] == [0, 0, 1, 1]
     found = worker.evaluate(Candidate(source=TWO_KERNELS), "verify")
     assert found.status is (Status.REJECTED if found.verified_on == "device" else Status.PASSED), found.reason

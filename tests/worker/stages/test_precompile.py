@@ -12,7 +12,7 @@ from evaluated import StartedWorker
 from kernelwright.errors import ProblemError
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.evaluator.protocol import Worker
-from kernelwright.model import Candidate, KernelResources, Status
+from kernelwright.model import Candidate, KernelResources, Loading, Status
 from kernelwright.problems import find_problem, new_problem
 
 pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")
@@ -68,14 +68,14 @@ def test_only_the_named_cases_are_scored_and_an_unknown_one_is_refused(shared_wo
     worker = shared_worker()
     every = worker.load(str(softmax.file))
     scored = [info.case.name for info in every.cases if info.case.timed]
-    some = worker.load(str(softmax.file), timed=(scored[-1],))
+    some = worker.load(str(softmax.file), Loading(cases=(scored[-1],)))
     assert [info.case.name for info in some.cases if info.case.timed] == [scored[-1]]
     untimed = [info.case.name for info in every.cases if not info.case.timed]
     assert [info.case.name for info in some.cases if not info.case.timed] == untimed
     evaluation = worker.evaluate(Candidate(source=softmax.starter.read_text()), "search")
     assert [result.case for result in evaluation.results if result.timing is not None] == [scored[-1]]
     with pytest.raises(ProblemError, match="no timed case 'huge'"):
-        worker.load(str(softmax.file), timed=("huge",))
+        worker.load(str(softmax.file), Loading(cases=("huge",)))
 
 
 def test_resources_that_no_launch_could_have_are_refused() -> None:

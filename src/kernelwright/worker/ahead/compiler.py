@@ -19,7 +19,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
 
 from kernelwright import codec
-from kernelwright.model import Case
+from kernelwright.model import AS_KEPT, Case
 from kernelwright.worker.ahead.messages import CompileAhead
 from kernelwright.worker.plan.library import allow_tf32
 from kernelwright.worker.processes.channel import Channel, Done
@@ -40,7 +40,7 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
 def compile_ahead(job: CompileAhead) -> list[str]:
     """Compile every baseline of every wanted case; returns why some could not be."""
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = str(job.cores)  # read by Inductor when it is imported
-    problem, _ = load_with_cases(job.path, "kept", job.cases)
+    problem, _ = load_with_cases(job.path, AS_KEPT, job.cases)
     allow_tf32(problem.precision == "tf32")
     stop_before_measuring()
     failures = []

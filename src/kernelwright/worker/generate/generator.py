@@ -13,7 +13,7 @@ import torch
 from kernelwright import codec
 from kernelwright.devices import find_target
 from kernelwright.errors import ProblemError
-from kernelwright.model import Case, Generated
+from kernelwright.model import AS_KEPT, Case, Generated
 from kernelwright.worker.generate.messages import Generate
 from kernelwright.worker.judge.answer import random_operators, refuse_random
 from kernelwright.worker.plan.library import allow_tf32
@@ -34,7 +34,7 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
 def generate(job: Generate) -> Generated:
     """Captures of the problem, or the reason why there are none. Raises `ProblemError`."""
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = job.cache
-    problem, _ = load_with_cases(job.path, "kept", job.cases)
+    problem, _ = load_with_cases(job.path, AS_KEPT, job.cases)
     base = captured_case(problem)
     small = next((case for case in problem.cases if case.small), None)
     if small is not None and (random := random_operators(problem.operators(base))):

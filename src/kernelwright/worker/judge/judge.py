@@ -20,7 +20,7 @@ import torch
 
 from kernelwright import codec
 from kernelwright.errors import KernelwrightError, ProblemError
-from kernelwright.model import Case, CaseQualification, CaseResult, Status, TensorSpec, WhichCases
+from kernelwright.model import AS_KEPT, Case, CaseQualification, CaseResult, Loading, Status, TensorSpec
 from kernelwright.worker.bench import peaks
 from kernelwright.worker.bounds.case_work import CPU_BYTES, CPU_FLOP, flop_stated
 from kernelwright.worker.bounds.work import Work
@@ -57,11 +57,9 @@ class Judge:
         self.poison = POISONS[0]
         exact_products()
 
-    def load(
-        self, path: str, dtype: str | None, which: WhichCases = "kept", cases: tuple[Case, ...] | None = None
-    ) -> dict[str, Any]:
+    def load(self, path: str, loading: Loading = AS_KEPT, cases: tuple[Case, ...] | None = None) -> dict[str, Any]:
         """Read the problem. Returns the facts that the coordinator may know, still without bounds."""
-        self.problem, left_alone = load_with_cases(path, which, cases, dtype=dtype, interpreted=self.device == "cpu")
+        self.problem, left_alone = load_with_cases(path, loading, cases, interpreted=self.device == "cpu")
         allow_tf32(self.problem.precision == "tf32")
         self.draws = Draws(self.problem, self.device)
         self.specs, self.strided = with_strided(self.draws)
@@ -303,8 +301,8 @@ def out_of_memory(verb: str, error: torch.OutOfMemoryError) -> ProblemError:
 
 def respond(judge: Judge, message: messages.ToJudge) -> Any:
     match message:
-        case messages.Load(path=path, dtype=dtype, which=which, cases=cases):
-            return judge.load(path, dtype, which, cases)
+        case messages.Load(path=path, loading=loading, cases=cases):
+            return judge.load(path, loading, cases)
         case messages.Shapes():
             return judge.shapes()
         case messages.Peaks(file=file):

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernelwright.model import Case, WhichCases
+from kernelwright.model import AS_KEPT, Case, Loading
 from kernelwright.worker.plan.plan import Plan
 from kernelwright.worker.processes.channel import Message
 
 
 class Load(Message, frozen=True, kw_only=True, tag="load"):
-    """Read the problem. cases: used in place of the problem's cases; None: `which` says how to find them. dtype: that
-    these get; None: their own."""
+    """Read the problem. cases: used in place of the problem's cases; None: `loading` says how to find them."""
 
     path: str
-    dtype: str | None = None
-    which: WhichCases = "kept"
+    loading: Loading = AS_KEPT
     cases: tuple[Case, ...] | None = None
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from kernelwright.errors import ProblemError
-from kernelwright.model import FOR_INTERPRETER, Case, Scalar, WhichCases
+from kernelwright.model import FOR_INTERPRETER, Case, Loading, Scalar
 from kernelwright.worker.reference import trace
 from kernelwright.worker.reference.load import LoadedProblem, load_problem
 from kernelwright.worker.reference.problem_module import floating_dtype
@@ -51,27 +51,22 @@ class Derived:
 
 
 def load_with_cases(
-    path: str,
-    which: WhichCases,
-    cases: tuple[Case, ...] | None = None,
-    *,
-    dtype: str | None = None,
-    interpreted: bool = False,
+    path: str, loading: Loading, cases: tuple[Case, ...] | None = None, *, interpreted: bool = False
 ) -> tuple[LoadedProblem, dict[str, str]]:
     """The problem at `path` with its cases, and `Derived.left_alone`.
 
-    cases: used in place of the problem's cases; None: `which` says how to find them. dtype: that these get; None: their
-    own. interpreted: see `in_dtype`. Raises `ProblemError`.
+    cases: used in place of the problem's cases; None: `loading` says how to find them. interpreted: see `in_dtype`.
+    Raises `ProblemError`.
     """
     problem = load_problem(path)
     if cases is not None:
         return replace(problem, cases=cases), {}
-    if dtype is not None:
+    if (dtype := loading.dtype) is not None:
         floating_dtype(problem.file, dtype)
         problem = replace(problem, cases=tuple(in_dtype(case, dtype, interpreted) for case in problem.cases))
-    if which == "stated":
+    if loading.which == "stated":
         return replace(problem, cases=tuple(case for case in problem.cases if not case.derived)), {}
-    found = derive(problem, interpreted) if which == "derived" else Derived()
+    found = derive(problem, interpreted) if loading.which == "derived" else Derived()
     return replace(problem, cases=(*problem.cases, *found.cases)), found.left_alone
 
 
