@@ -113,6 +113,7 @@ OVERFLOWING = [
     ("first = x + row * 1024 * 64", LOOP + "v = tl.load(first + i)\n    tl.store(y + i, v)\n    first += BLOCK"),
     ("last = tl.num_programs(0) - 1 - row // 2 * 2 + row % 2", "v = tl.load(x + tl.maximum(row, last) * n + i)", STORE),
     ("row = tl.num_programs(0) - 1 - row", "v = tl.load(x + row * n + i)", STORE),
+    ("width = n", "if row > 7:\n    width = n + 64", "v = tl.load(x + row * n + i)", STORE, "tl.store(y + width, 1.0)"),
 ]
 """Bodies whose offsets need more than 32 bits from 32,768 rows on."""
 

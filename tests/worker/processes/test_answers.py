@@ -28,6 +28,7 @@ CODE = {"cubin": "", "metadata": {"name": "k", "num_warps": 4}, "signature": []}
 BRANCHES = [{"function": "k", "arguments": ["int 3"], "ways": [[[0, "int 3"]]], "paths": [[[[1, 0]], 0]]}]
 COMPILED = {
     "answer": "compiled", "code": CODE, "resources": RESOURCES, "untrue": ["libdevice"], "branches": BRANCHES,
+    "skeleton": [{"kind": "constant", "operands": [], "text": "", "number": 7, "inside": -1}],
     "doubts": ["k: an offset may need more than 32 bits: a"],
 }  # fmt: skip
 

@@ -44,6 +44,7 @@ from kernelwright.worker.compile.messages import (
     TooLarge,
 )
 from kernelwright.worker.compile.offsets import overflowing_offsets
+from kernelwright.worker.compile.skeleton import parameters_of, skeleton
 from kernelwright.worker.compile.target import install
 from kernelwright.worker.plan import plan as plans
 from kernelwright.worker.processes.channel import Channel, Failure
@@ -95,15 +96,17 @@ def compiled(
         reason = (f"{launch.kernel} needs {resources.shared_bytes} bytes of shared memory per block, {target.name} has "
                   f"{target.shared_bytes_per_block}: use smaller blocks or fewer stages")  # fmt: skip
         return TooLarge(status=Status.COMPILE_ERROR, reason=reason)
-    is_long = any(map(plans.is_long, plans.argument_views(launch)))
-    overflow = overflowing_offsets(binary.asm["ttir"], launch) if is_long else {}
-    lines = {is_certain: source_line(binary.asm["ttir"], step, source) for step, is_certain in overflow.items()}
+    ttir, is_long = binary.asm["ttir"], any(map(plans.is_long, plans.argument_views(launch)))
+    parameters = parameters_of(binary.src.signature)
+    overflow = overflowing_offsets(ttir, parameters, launch) if is_long else {}
+    lines = {is_certain: source_line(ttir, step, source) for step, is_certain in overflow.items()}
     if True in lines:
         reason = f"{launch.kernel}: an offset needs more than 32 bits, use .to(tl.int64) on a factor: {lines[True]}"
         return Failure(status=Status.REJECTED, reason=reason)
     return Compiled(
         code=machine_code_of(binary), resources=resources, branches=tuple(report),
-        untrue=tuple(untrue_on_interpreter(binary.asm["ttir"])),
+        untrue=tuple(untrue_on_interpreter(ttir)),
+        skeleton=skeleton(ttir, parameters, lambda step: source_line(ttir, step, source)),
         doubts=tuple(f"{launch.kernel}: an offset may need more than 32 bits: {line}" for line in lines.values()),
     )  # fmt: skip
 

@@ -8,6 +8,7 @@ import msgspec
 
 from kernelwright.model import Counter, KernelResources
 from kernelwright.worker.compile.machine_code import MachineCode
+from kernelwright.worker.compile.skeleton import Skeleton
 from kernelwright.worker.plan.plan import Launch
 from kernelwright.worker.processes.channel import Answer, Failure, Message
 
@@ -63,6 +64,7 @@ class Compiled(Answer, frozen=True, kw_only=True, tag="compiled"):
     code: MachineCode
     resources: KernelResources
     untrue: tuple[str, ...]
+    skeleton: Skeleton
     branches: Branches = ()
     doubts: tuple[str, ...] = ()
 
@@ -88,6 +90,7 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     resources: KernelResources
     untrue: tuple[str, ...]
+    skeleton: Skeleton
     branches: Branches
     doubts: tuple[str, ...]
 

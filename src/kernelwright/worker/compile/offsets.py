@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from kernelwright.worker.plan.plan import Tensor, TritonLaunch, Value, is_long
+from kernelwright.worker.compile.skeleton import named_in
+from kernelwright.worker.plan.plan import Argument, Tensor, TritonLaunch, Value, is_long
 
 STEP = re.compile(r"(?:.*\bscf\.for (%\w+) = |\s*(%\w+) = (?:\w+\.)?(\w+))(.*?)(?: iter_args.*| loc\(.*)?$")
 SAME = ("splat", "broadcast", "expand_dims", "reshape", "trans", "extsi", "index_cast")
@@ -23,14 +24,17 @@ UNKNOWN, WRAPPED, DOUBTFUL = math.nan, math.inf, -math.inf
 """In place of a value: it is not known, it did not fit, or it is a product of 32 bits and a factor is not known."""
 
 
-def overflowing_offsets(ttir: str, launch: TritonLaunch) -> dict[str, bool]:
-    """The lines of TTIR with an offset of a long tensor that overflows. False: it may; its value is not known."""
-    return _overflowing(ttir, launch, 0) | _overflowing(ttir, launch, 1)
+def overflowing_offsets(ttir: str, parameters: Sequence[str], launch: TritonLaunch) -> dict[str, bool]:
+    """The lines of TTIR with an offset of a long tensor that overflows. False: it may; its value is not known.
+    parameters: see `skeleton.parameters_of`."""
+    arguments = {name: launch.arguments[one] for name, one in named_in(ttir, parameters).items()
+                 if one in launch.arguments}  # fmt: skip
+    return _overflowing(ttir, arguments, launch, 0) | _overflowing(ttir, arguments, launch, 1)
 
 
-def _overflowing(ttir: str, launch: TritonLaunch, is_last: int) -> dict[str, bool]:
+def _overflowing(ttir: str, arguments: dict[str, Argument], launch: TritonLaunch, is_last: int) -> dict[str, bool]:
     found, bits, pointers = dict[str, bool](), dict[str, int](), dict[str, str]()
-    values: dict[str, float] = {f"%{name}": int(one.text) for name, one in launch.arguments.items()
+    values: dict[str, float] = {name: int(one.text) for name, one in arguments.items()
                                 if isinstance(one, Value) and one.kind == "int"}  # fmt: skip
 
     def fitting(name: str) -> float:
@@ -46,7 +50,7 @@ def _overflowing(ttir: str, launch: TritonLaunch, is_last: int) -> dict[str, boo
         pointers[name] = pointers.get(names[0], names[0]) if names else ""
         given = [values.get(one, UNKNOWN) if kind in MODULAR else fitting(one) for one in names]
         if kind == "addptr":
-            argument = launch.arguments.get(pointers[name][1:])
+            argument = arguments.get(pointers[name])
             if not isinstance(argument, Tensor) or is_long(argument.view):
                 is_known = not math.isnan(given[1]) or bits[name] > 32
                 found |= {line: given[1] == WRAPPED} if math.isinf(given[1]) or not is_known else {}

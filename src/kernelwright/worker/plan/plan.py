@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping
 from typing import Literal, NoReturn
 
 import msgspec
@@ -213,19 +214,21 @@ def views(plan: Plan) -> list[View]:
 
 def argument_views(step: Launch | LibraryCall) -> list[View]:
     """Every view among the arguments of a step, in their order."""
+    return [one.view for one in leaves(step.arguments).values() if not isinstance(one, Value)]
 
-    def of(argument: Argument) -> list[View]:
+
+def leaves(arguments: Mapping[str, Argument]) -> dict[str, Tensor | Descriptor | Value]:
+    """The arguments by name, in their order, with the items of tuples: "t.0", "t.1"."""
+    found: dict[str, Tensor | Descriptor | Value] = {}
+    for name, argument in arguments.items():
         match argument:
-            case Tensor(view=view) | Descriptor(view=view):
-                return [view]
             case Tuple(items=items):
-                return [view for item in items for view in of(item)]
-            case Value():
-                return []
+                found |= leaves({f"{name}.{place}": item for place, item in enumerate(items)})
+            case Tensor() | Descriptor() | Value():
+                found[name] = argument
             case _:
                 unknown(argument)
-
-    return [view for argument in step.arguments.values() for view in of(argument)]
+    return found
 
 
 def given_bytes(launch: Launch) -> int:

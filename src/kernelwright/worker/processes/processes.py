@@ -360,8 +360,9 @@ class Processes:
             return answer
         name = machine_code.store(answer.code, self.code)
         return Stored(
-            code=name, resources=answer.resources, untrue=answer.untrue, branches=answer.branches, doubts=answer.doubts
-        )
+            code=name, resources=answer.resources, untrue=answer.untrue, skeleton=answer.skeleton,
+            branches=answer.branches, doubts=answer.doubts,
+        )  # fmt: skip
 
     def _cached(self, entry: str, job: ToCompiler) -> FromCompiler | None:
         """The cached answer to a job, checked like a compiler's answer; None if there is no usable one."""

@@ -36,6 +36,8 @@ from kernelwright.worker.compile.messages import (
     Stored,
     TooLarge,
 )
+from kernelwright.worker.compile.skeleton import Skeleton
+from kernelwright.worker.compile.work import Work, work_of
 from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.faults import Expected
 from kernelwright.worker.plan.plan import Launch, Plan, Recorded, dtypes, given_bytes, launch_identity
@@ -81,6 +83,7 @@ class Subject:
         self.code: dict[str, str] = {}
         self.untrue: dict[tuple[str, ...], set[str]] = {}
         self.branches: dict[str, Branches] = {}
+        self.skeletons: dict[str, Skeleton] = {}
         self.confinement: dict[str, str] = {}
         self.autotune: dict[str, int] = {}
         self.idle: dict[tuple[str, bool], str] = {}
@@ -166,7 +169,8 @@ class Subject:
         if kernel in self.autotune_stated or index >= count:
             raise ended if count < 2 else Ended(ended.status, f"{ended.reason} (config {index - 1} of {count})")
         self.autotune_moved[kernel] = index
-        for found in (self.plans, self.unplanned, self.taken, self.resources, self.code, self.untrue, self.branches):
+        for found in (self.plans, self.unplanned, self.taken, self.resources, self.code, self.untrue, self.branches,
+                      self.skeletons):  # fmt: skip
             found.clear()
 
     def _check(self, cases: list[str]) -> None:
@@ -331,6 +335,7 @@ class Subject:
                     failed[key] = (Killed if status is Status.NOT_VERIFIED else Ended)(status, reason)
                 case Stored() as made:
                     self.branches[key], self.code[key], self.resources[key] = made.branches, made.code, made.resources
+                    self.skeletons[key] = made.skeleton
                     self.untrue.setdefault(dtypes(launches[key]), set()).update(made.untrue)
                     self.unjudged += [] if self.processes.on_gpu else made.doubts
                 case BranchesRead(branches=found):
@@ -361,6 +366,11 @@ class Subject:
         found them. Without an entry for the dtypes of a launch, all that were found in any kernel count."""
         every = {what for found in self.untrue.values() for what in found}
         return sorted({what for launch in plan.launches for what in self.untrue.get(dtypes(launch), every)})
+
+    def work(self, launch: Launch) -> Work | None:
+        """What a launch does at most; None if that is not known."""
+        skeleton = self.skeletons.get(self.key(launch))
+        return work_of(skeleton, launch) if skeleton else None
 
     def launches(self, plan: Plan) -> list[Launched]:
         """Resources, number of blocks and bytes of the arguments of each launch of a plan, in order."""

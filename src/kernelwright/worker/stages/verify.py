@@ -22,6 +22,7 @@ from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import Forward, Plan, backward_twice, forward_alone, views
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.session import Session
+from kernelwright.worker.stages.exercised import uncovered
 from kernelwright.worker.stages.subject import Subject
 
 INTERPRET_BYTES = 64 << 20
@@ -60,6 +61,8 @@ def verify(subject: Subject, case: Case) -> CaseResult:
     if case.name in subject.unplanned:
         return _unplanned(case, subject.unplanned[case.name])
     processes, plan = subject.processes, subject.plans[case.name]
+    if why := uncovered(subject, plan):
+        return CaseResult(case=case.name, status=Status.WRONG, reason=why)
     why = "" if processes.on_gpu else not_for_interpreter(case, plan, subject.untrue_on_interpreter(plan))
     if why:
         return CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=f"not verified here: {why}")
