@@ -55,6 +55,15 @@ def test_held_out_cases_are_claimed_only_where_they_passed() -> None:
     assert "0 of 1 held-out case" in confirmed_on(skipped, run_view(()))
 
 
+def test_the_confirmation_says_what_no_judged_case_exercised() -> None:
+    odd = CaseResult(case="odd", status=Status.PASSED)
+    unjudged = ("line 3: when rows > 4", "never exercised: join: splits (5 on case timed)", "never exercised: k: n (2)")
+    judged = msgspec.structs.replace(passed(26.0, measured=True), results=(odd,), unjudged=unjudged)
+    assert confirmed_on(judged, run_view(())) == (
+        "confirmed on fresh inputs and every held-out case; never exercised: join: splits (5 on case timed) and 1 more"
+    )
+
+
 def test_a_leader_without_confirmation_is_not_called_a_result() -> None:
     text = verdict_text(run_view(short_run(measured=True), device="NVIDIA H200"))
     assert text.startswith("leading: ")

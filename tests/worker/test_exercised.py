@@ -67,3 +67,86 @@ def test_a_kernel_that_stores_a_sixteenth_of_each_large_plane_is_wrong(worker: P
     assert found.status is Status.WRONG
     assert "case timed: output 0 has 786,432 elements, and all blocks that the launches store" in found.reason
     assert "49,152" in found.reason
+
+
+SUMS = """
+import torch
+
+CASES = [dict(name="small", rows=5, cols=300, small=True), dict(name="timed", rows=512, cols=5000)]
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.sum(dim=1)
+
+
+def get_inputs(rows, cols):
+    return [torch.randn(rows, cols)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+SPLIT = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def part_kernel(x_ptr, part_ptr, cols, splits, BLOCK: tl.constexpr):
+    row, split = tl.program_id(0), tl.program_id(1)
+    at = split * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * cols + at, mask=at < cols, other=0.0)
+    tl.store(part_ptr + row * splits + split, tl.sum(x))
+
+
+@triton.jit
+def join_kernel(part_ptr, out_ptr, splits):
+    row = tl.program_id(0)
+    total = 0.0
+    for split in range(splits):
+        total += tl.load(part_ptr + row * splits + split)
+    tl.store(out_ptr + row, total)
+
+
+def kernel_function(x):
+    x = x.contiguous()
+    rows, cols = x.shape
+    splits = triton.cdiv(cols, 1024)
+    parts = torch.empty((rows, splits), dtype=x.dtype, device=x.device)
+    out = torch.empty((rows,), dtype=x.dtype, device=x.device)
+    part_kernel[(rows, splits)](x, parts, cols, splits, BLOCK=1024)
+    join_kernel[(rows,)](parts, out, splits)
+    return out
+"""
+LAST_ONLY = SPLIT.replace("total += tl.load", "total = tl.load")
+
+
+def test_a_wrong_join_of_splits_is_refused_where_every_small_case_has_one_split(
+    worker: ProcessWorker, tmp_path: Path
+) -> None:
+    (tmp_path / "sums.py").write_text(SUMS)
+    worker.load(str(tmp_path / "sums.py"))
+    found = worker.evaluate(Candidate(source=SPLIT), "verify")
+    assert (found.status, found.unjudged) == (Status.PASSED, ()), found.reason
+    found = worker.evaluate(Candidate(source=LAST_ONLY), "verify")
+    assert found.status is Status.WRONG
+    assert found.reason.startswith("case derived_cols_5000: ")
+
+
+def test_what_no_derived_case_exercises_is_named(worker: ProcessWorker, tmp_path: Path) -> None:
+    """Both numbers have to be large at once here."""
+    (tmp_path / "sums.py").write_text(SUMS)
+    worker.load(str(tmp_path / "sums.py"))
+    rare = SPLIT.replace("triton.cdiv(cols, 1024)", "triton.cdiv(cols, 1024 if rows > 100 else 8192)")
+    found = worker.evaluate(
+        Candidate(source=rare.replace("BLOCK=1024", "BLOCK=1024 if rows > 100 else 8192")), "verify"
+    )
+    assert found.status is Status.PASSED, found.reason
+    many = "(5 on case timed, at most 1 where it was judged)"
+    assert found.unjudged == (
+        f"never exercised: part_kernel: axis y of the grid, splits {many}",
+        f"never exercised: join_kernel: splits, `for split in range(splits):` {many}",
+    )

@@ -39,6 +39,7 @@ from kernelwright.model.call import (
 from kernelwright.model.clocks import Clocks, clocks_over
 from kernelwright.model.diagnosis import Diagnosis, Evidence, Finding, Limit
 from kernelwright.model.evaluation import (
+    NEVER_EXERCISED,
     CaseResult,
     Evaluation,
     KernelResources,
@@ -103,6 +104,7 @@ __all__ = [
     "FOR_INTERPRETER",
     "FRAMEWORK",
     "KNOWN",
+    "NEVER_EXERCISED",
     "PROTOCOL",
     "Alias",
     "Allocation",

@@ -23,6 +23,11 @@ class Status(enum.StrEnum):
     """Nothing failed, but this machine could not judge the values (see `CaseResult.reason`)."""
 
 
+NEVER_EXERCISED = "never exercised: "
+"""Begins what stands in `Evaluation.unjudged` because no judged case had more than one of it, and a stated case does.
+"""
+
+
 class KernelResources(Record, frozen=True, kw_only=True):
     """Resources of one compiled kernel on a target. Registers are per thread, spills bytes per thread, shared memory
     bytes per block, occupancy the fraction of the multiprocessor's warp slots.
@@ -177,4 +182,4 @@ class Evaluation(Record, frozen=True, kw_only=True):
     """The lane that judged the candidate; "" with a single worker, and if it was not judged in this run."""
     unjudged: tuple[str, ...] = ()
     """What was not judged: branches of host code that no case took, as "line N: when it is taken", other configs of
-    autotuned kernels, each with the reason, and offsets that may overflow."""
+    autotuned kernels, each with the reason, offsets that may overflow, and what was `NEVER_EXERCISED`."""

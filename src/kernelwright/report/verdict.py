@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kernelwright.model import Evaluation, Status, Trial
+from kernelwright.model import NEVER_EXERCISED, Evaluation, Status, Trial
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.elsewhere import elsewhere_text
 from kernelwright.report.evaluation import (
@@ -29,6 +29,7 @@ from kernelwright.report.framework import against_framework, missing_texts, side
 from kernelwright.report.trials import tally
 from kernelwright.report.view import RunView, share_of_bound
 from kernelwright.search.ranking import beats, forced_slowdowns
+from kernelwright.text.markdown import shortened
 from kernelwright.text.units import count_text, share_text, time_text, times_text
 
 
@@ -127,9 +128,13 @@ def confirmed_on(confirmation: Evaluation, view: RunView) -> str:
     held_out = {info.case.name for info in view.info.problem.cases if info.case.held_out}
     judged = [result for result in confirmation.results if result.case in held_out]
     passed = sum(result.status is Status.PASSED for result in judged)
+    never = [shortened(text, 200) for text in confirmation.unjudged if text.startswith(NEVER_EXERCISED)]
+    more = f" and {len(never) - 1} more" if len(never) > 1 else ""
+    but = f"; {never[0]}{more}" if never else ""
     if passed == len(held_out):
-        return f"{what} on fresh inputs" + (" and every held-out case" if held_out else "")
-    return f"{what} on fresh inputs and {passed} of {count_text(len(held_out), 'held-out case')} (the rest not here)"
+        return f"{what} on fresh inputs" + (" and every held-out case" if held_out else "") + but
+    cases = count_text(len(held_out), "held-out case")
+    return f"{what} on fresh inputs and {passed} of {cases} (the rest not here){but}"
 
 
 def refusal_text(trial: Trial, view: RunView) -> str:

@@ -1,65 +1,90 @@
-"""Which plans cannot write an output, from their recorded steps and what a launch stores at most."""
+"""What steers kernels on a stated case and was at most 1 on every case that was judged."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
 
-import pytest
-
+from kernelwright.model import Case, CaseResult, Status
 from kernelwright.worker.compile.work import Work
-from kernelwright.worker.plan.plan import Buffer, Copy, Fill, Launch, LibraryCall, Plan, PlanStep, Tensor, View
-from kernelwright.worker.stages.exercised import uncovered
+from kernelwright.worker.plan.plan import Argument, Launch, Plan, Tuple, Value
+from kernelwright.worker.stages.exercised import exercise, steering
 from kernelwright.worker.stages.subject import Subject
 
-BUFFERS = (Buffer(id=0, nbytes=400, origin="input", name="x"), Buffer(id=1, nbytes=400, origin="scratch"))
-X, OUT = (View(buffer=number, dtype="float32", shape=(10, 10), stride=(10, 1)) for number in (0, 1))
-HALF = View(buffer=1, dtype="float32", shape=(5, 10), stride=(10, 1), offset=50)
-LAUNCH = Launch(kernel="k", grid=(1,), arguments={"x": Tensor(view=X), "out": Tensor(view=OUT)}, options={})
+LOOP = "for i in range(n):"
 
 
 @dataclass
 class FakeSubject:
-    found: Work | None
+    """On a machine with a GPU, which derives no cases."""
 
-    def work(self, launch: Launch) -> Work | None:
-        return self.found
+    plans: dict[str, Plan]
+    trips: dict[str, tuple[float, float]] = field(default_factory=dict)  # by kernel
+    unjudged: list[str] = field(default_factory=list)
+    processes: Any = field(default_factory=lambda: SimpleNamespace(on_gpu=True))
+    derived: bool = False
 
+    @property
+    def session(self) -> Any:
+        cases = (Case(name="small", small=True), Case(name="timed", derived=self.derived))
+        return SimpleNamespace(loaded=lambda: SimpleNamespace(cases=[SimpleNamespace(case=one) for one in cases]))
 
-def why(stored: dict[str, float] | None, *more: PlanStep, output: View = OUT) -> str:
-    """Of a plan of one launch that stores this much, after other steps."""
-    plan = Plan(buffers=BUFFERS, steps=(*more, LAUNCH), outputs=(output,), single=True)
-    return uncovered(cast(Subject, FakeSubject(None if stored is None else Work(stored=stored))), plan)
-
-
-def test_a_plan_that_cannot_store_as_much_as_an_output_has_is_named_with_both_numbers() -> None:
-    assert why({"out": 396}) == (
-        "output 0 has 100 elements, and all blocks that the launches store in its memory hold 99"
-    )
-    assert why({"out": 400}) == why({"out": 200, "": 200}) == ""
-    assert why({"out": 196, "x": 400}) != "", "what is stored elsewhere does not count"
+    def work(self, launch: Launch) -> Work:
+        return Work(trips={LOOP: self.trips[launch.kernel]} if launch.kernel in self.trips else {})
 
 
-CALL = LibraryCall(operator="aten.mm", arguments={}, targets=(HALF,))
+def launch(kernel: str = "k", grid: tuple[int, ...] = (4,), **arguments: Argument) -> Launch:
+    return Launch(kernel=kernel, grid=grid, arguments=arguments, options={})
 
 
-@pytest.mark.parametrize("step", [Fill(view=HALF, value="0"), Copy(target=HALF, source=X), CALL])
-def test_other_steps_write_too(step: PlanStep) -> None:
-    assert why({"out": 200}, step) == ""
-    assert why({"out": 196}, step) != ""
+def whole(number: int) -> Value:
+    return Value(kind="int", text=str(number))
 
 
-def test_what_has_no_limit_is_never_refused() -> None:
-    assert why(None) == why({"out": math.inf}) == ""
+def plan(*launches: Launch) -> Plan:
+    return Plan(buffers=(), steps=launches, outputs=(), single=True)
 
 
-def test_an_output_in_the_memory_of_an_input_may_keep_elements() -> None:
-    assert why({}, output=X) == ""
+def named(small: Plan, timed: Plan, judged: Status = Status.NOT_VERIFIED, **more: Any) -> list[str]:
+    """What is named of these plans, where the timed case ended with this status."""
+    subject = FakeSubject({"small": small, "timed": timed}, **more)
+    results = [CaseResult(case="small", status=Status.PASSED), CaseResult(case="timed", status=judged)]
+    assert exercise(cast(Subject, subject), results) is None
+    return [text.removeprefix("never exercised: ") for text in subject.unjudged]
 
 
-def test_elements_that_share_memory_count_once() -> None:
-    windows = View(buffer=1, dtype="float32", shape=(91, 10), stride=(1, 1))
-    assert why({"out": 400}, output=windows) == ""
-    turned = View(buffer=1, dtype="float32", shape=(10, 10), stride=(1, 10))
-    assert why({"out": 396}, output=turned) != ""
+AT_MOST = "on case timed, at most 1 where it was judged)"
+
+
+def test_a_number_that_was_1_and_is_more_on_a_stated_case_is_named_with_all_that_equals_it() -> None:
+    timed = plan(launch(grid=(4, 3), splits=whole(3), rows=whole(9)))
+    assert named(plan(launch(grid=(4, 1), splits=whole(1), rows=whole(2))), timed) == [
+        f"k: axis y of the grid, splits (3 {AT_MOST}"
+    ]
+    assert named(plan(launch(grid=(4, 2), splits=whole(2), rows=whole(2))), timed) == [], "two show how one follows"
+
+
+def test_a_flag_and_an_item_of_a_tuple_count() -> None:
+    off, on = (launch(FLAG=Value(kind="bool", text=text), t=Tuple(items=(whole(one),)))
+               for text, one in (("False", 0), ("True", 1)))  # fmt: skip
+    assert named(plan(off), plan(on)) == [f"k: FLAG, t.0 (1 {AT_MOST}"]
+    assert named(plan(on), plan(off)) == []
+
+
+def test_a_kernel_that_no_judged_case_launches_is_named_once_and_another_number_of_launches_too() -> None:
+    assert named(plan(launch()), plan(launch(), launch("big", splits=whole(7)))) == [f"big: launches (1 {AT_MOST}"]
+    assert named(plan(launch()), plan(*[launch()] * 3)) == [f"k: launches (3 {AT_MOST}"]
+
+
+def test_a_loop_of_one_iteration_counts_as_none_and_one_without_a_limit_as_exercised() -> None:
+    subject = FakeSubject({}, trips={"once": (1, 1), "often": (5, 5), "loaded": (0, float("inf"))})
+    found = steering(cast(Subject, subject), plan(launch("once"), launch("often"), launch("loaded")))
+    assert [found[name, f"`{LOOP}`"] for name in ("once", "often", "loaded")] == [(0, 0), (5, 5), (0, float("inf"))]
+
+
+def test_what_was_judged_or_derived_or_has_no_plan_names_nothing() -> None:
+    small, timed = plan(launch(n=whole(1))), plan(launch(n=whole(5)))
+    assert named(small, timed, Status.PASSED) == []
+    assert named(small, timed, derived=True) == []
+    assert named(small, timed) == [f"k: n (5 {AT_MOST}"]

@@ -21,6 +21,7 @@ from kernelwright import codec
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case, Drawn, TensorSpec
 from kernelwright.worker.bounds.case_work import case_work
+from kernelwright.worker.bounds.work import Work
 from kernelwright.worker.judge import fairness, terms, tolerance
 from kernelwright.worker.judge.answer import (
     Answer,
@@ -96,13 +97,13 @@ class Draws:
     def __init__(self, problem: LoadedProblem, device: str) -> None:
         self.problem, self.device = problem, device
         self.secret = secrets.randbits(62)
-        self.cases: dict[str, Case] = {case.name: case for case in problem.cases}
-        self.specs = {name: problem.specs(case) for name, case in self.cases.items()}
-        self.work = {
-            name: case_work(problem, case, self.specs[name], self.secret, device) for name, case in self.cases.items()
-        }
-        self.flop = {name: sum(work.flop.values()) for name, work in self.work.items()}
-        self.operators = {name: problem.operators(case) for name, case in self.cases.items()}
+        self.cases: dict[str, Case] = {}
+        self.specs: dict[str, Specs] = {}
+        self.work: dict[str, Work] = {}
+        self.flop: dict[str, int] = {}
+        self.operators: dict[str, frozenset[str]] = {}
+        for case in problem.cases:
+            self.add(case)
         self.kept = Kept(device)
         self.errors: dict[tuple[str, int], tuple[str, list[tolerance.Errors]]] = {}
         self.units: dict[tuple[str, int], list[float]] = {}
@@ -111,6 +112,14 @@ class Draws:
         self.floors: dict[str, list[float]] = {}
         self.gains: dict[str, dict[str, float]] = {}
         self.measured_terms: dict[str, list[int | None]] = {}
+
+    def add(self, case: Case) -> None:
+        """Add a case of the problem."""
+        name, specs = case.name, self.problem.specs(case)
+        self.cases[name], self.specs[name] = case, specs
+        self.work[name] = case_work(self.problem, case, specs, self.secret, self.device)
+        self.flop[name] = sum(self.work[name].flop.values())
+        self.operators[name] = self.problem.operators(case)
 
     def input_bytes(self, case: str) -> int:
         inputs = [spec for spec in self.specs[case].inputs if isinstance(spec, TensorSpec)]

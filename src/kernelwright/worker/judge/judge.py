@@ -11,7 +11,7 @@ import contextlib
 import os
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +38,8 @@ from kernelwright.worker.plan.library import allow_tf32, exact_products
 from kernelwright.worker.plan.plan import Buffer, Plan
 from kernelwright.worker.plan.sent import remember
 from kernelwright.worker.processes.channel import Channel, Done, Fault
+from kernelwright.worker.reference import derive
 from kernelwright.worker.reference.baseline import Baselines
-from kernelwright.worker.reference.derive import load_with_cases
 from kernelwright.worker.reference.instance import Specs, compulsory_bytes, mutated
 from kernelwright.worker.reference.prepare import without_objects
 from kernelwright.worker.reference.problem_module import note, words_of
@@ -59,10 +59,11 @@ class Judge:
 
     def load(self, path: str, loading: Loading = AS_KEPT, cases: tuple[Case, ...] | None = None) -> dict[str, Any]:
         """Read the problem. Returns the facts that the coordinator may know, still without bounds."""
-        self.problem, left_alone = load_with_cases(path, loading, cases, interpreted=self.device == "cpu")
+        self.problem, left_alone = derive.load_with_cases(path, loading, cases, interpreted=self.device == "cpu")
         allow_tf32(self.problem.precision == "tf32")
         self.draws = Draws(self.problem, self.device)
         self.specs, self.strided = with_strided(self.draws)
+        self.added: dict[tuple[str, str], tuple[Case, ...]] = {}
         described = []
         for name, case in self.draws.cases.items():
             specs = self.specs[name]
@@ -88,10 +89,23 @@ class Judge:
             "numbers": self.problem.numbers(timed),
         }  # fmt: skip
 
-    def shapes(self) -> list[CaseShape]:
-        """The shapes of each of the problem's cases, and last those of the copies with other layouts."""
+    def between(self, small: str, large: str) -> dict[str, Any]:
+        """Add the cases between two. They are the problem's cases for requests that name them, and for no others."""
+        if (small, large) not in self.added:
+            cases = self.draws.cases[small], self.draws.cases[large]
+            self.added[small, large] = tuple(derive.between(self.problem, *cases))
+        for case in self.added[small, large]:
+            if case.name not in self.specs:
+                self.draws.add(case)
+                self.specs[case.name] = self.draws.specs[case.name]
+        found = self.added[small, large]
+        return {"cases": codec.plain(found), "shapes": codec.plain(self.shapes([case.name for case in found]))}
+
+    def shapes(self, names: Iterable[str] | None = None) -> list[CaseShape]:
+        """The shapes of these cases; None for each of the problem's, and last the copies with other layouts."""
         found = []
-        for name, specs in self.specs.items():
+        for name in self.specs if names is None else names:
+            specs = self.specs[name]
             instance = self.problem.outline(self.draws.cases[self.strided.get(name, name)])
             init = [one if isinstance(one, torch.Tensor) else without_objects(one) for one in instance.init_inputs]
             tensors = tuple(place for place, value in enumerate(init) if isinstance(value, torch.Tensor))
@@ -305,6 +319,8 @@ def respond(judge: Judge, message: messages.ToJudge) -> Any:
             return judge.load(path, loading, cases)
         case messages.Shapes():
             return judge.shapes()
+        case messages.Between(small=small, large=large):
+            return judge.between(small, large)
         case messages.Peaks(file=file):
             return peaks.measured(Path(file))
         case messages.Draws(case=case):

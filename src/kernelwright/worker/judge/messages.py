@@ -21,6 +21,13 @@ class Shapes(Message, frozen=True, kw_only=True, tag="shapes"):
     """The shapes of each case, for a recorder."""
 
 
+class Between(Message, frozen=True, kw_only=True, tag="between"):
+    """Add the cases between a small and a large one (`reference.derive.between`). Returns them with their shapes."""
+
+    small: str
+    large: str
+
+
 class Peaks(Message, frozen=True, kw_only=True, tag="peaks"):
     """The measured peaks of this GPU. file: their cache."""
 
@@ -130,6 +137,6 @@ class Forget(Message, frozen=True, kw_only=True, tag="forget"):
 
 
 ToJudge = (
-    Load | Shapes | Peaks | Draws | Again | AsDense | Qualify | Unjudged | AddPlan | Measure | Fill | Check
+    Load | Shapes | Between | Peaks | Draws | Again | AsDense | Qualify | Unjudged | AddPlan | Measure | Fill | Check
     | Prepare | CaptureAgain | Sample | Call | Warm | Forget
 )  # fmt: skip

@@ -14,6 +14,7 @@ from kernelwright.worker.processes.outcome import Ended, Killed
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.ahead import begin_ahead
 from kernelwright.worker.stages.configs import judge_configs
+from kernelwright.worker.stages.exercised import exercise
 from kernelwright.worker.stages.measure import estimate, library_shares, measure
 from kernelwright.worker.stages.necessity import imitated, leave_out, superfluous
 from kernelwright.worker.stages.physical import verified_anew
@@ -63,6 +64,8 @@ def _evaluated(
             if are_good(results) and any(result.below_bound for result in results):
                 every = with_strided(session, [info.case for info in session.loaded().cases])
                 results = replaced(results, verified_anew(subject, every))
+        if purpose in WHOLE and are_good(results):
+            results = replaced(results, exercise(subject, results))
         if purpose == "verify" and are_good(results):
             with subject.stage("configs"):
                 results = replaced(results, judge_configs(subject, results))

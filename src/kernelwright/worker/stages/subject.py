@@ -59,9 +59,10 @@ from kernelwright.worker.stages.stand_ins import Outline
 class Subject:
     """One candidate in one evaluation, with the results of each stage."""
 
-    def __init__(self, session: Session, candidate: Candidate) -> None:
-        """Raises Ended if the config cannot be written into the source."""
+    def __init__(self, session: Session, candidate: Candidate, added: tuple[CaseShape, ...] = ()) -> None:
+        """Raises Ended if the config cannot be written into the source. added: cases beside those of the session."""
         self.session = session
+        self.shapes = (*session.shapes, *added)
         self.processes = session.processes
         self.candidate = candidate
         self.autotune_stated = tunables.autotune_choices(candidate.config)
@@ -261,7 +262,7 @@ class Subject:
         return read(found.answer, [shape.name for shape in job.cases])
 
     def _shapes(self, cases: list[str]) -> tuple[CaseShape, ...]:
-        return tuple(shape for shape in self.session.shapes if shape.name in cases)
+        return tuple(shape for shape in self.shapes if shape.name in cases)
 
     def _record(self, cases: list[str]) -> None:
         recorded = self._recorded(self.source, cases)
@@ -318,8 +319,7 @@ class Subject:
 
     def _plans_of_problem(self) -> dict[str, Plan]:
         """The plans by case, without those of strided copies, which are never timed."""
-        return {info.case.name: self.plans[info.case.name] for info in self.session.loaded().cases
-                if info.case.name in self.plans}  # fmt: skip
+        return {case: plan for case, plan in self.plans.items() if "/" not in case}
 
     def _compile(self) -> None:
         of_problem = self._plans_of_problem()

@@ -22,7 +22,7 @@ from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import Forward, Plan, backward_twice, forward_alone, views
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.session import Session
-from kernelwright.worker.stages.exercised import uncovered
+from kernelwright.worker.stages.stores import uncovered
 from kernelwright.worker.stages.subject import Subject
 
 INTERPRET_BYTES = 64 << 20
