@@ -187,7 +187,7 @@ MOST_UNJUDGED = 6
 
 
 def unjudged_texts(evaluation: Evaluation) -> list[str]:
-    """A line that names the branches of host code, configs and offsets that were not judged; none where all were."""
+    """A line that names what was not judged of branches, configs, offsets and large cases; none if everything was."""
     if not evaluation.unjudged:
         return []
     listed = "; ".join(shortened(text, 80) for text in evaluation.unjudged[:MOST_UNJUDGED])
