@@ -34,13 +34,14 @@ BEHIND_X = LAYOUT.nbytes - LAYOUT.offsets[0]
 @dataclass(frozen=True)
 class Ran:
     """What became of it: "passed" when it ran. y: what it left there; x held 0 to 15. said: the line of an access that
-    shares memory with another program."""
+    shares memory with another program. undefined: the lines of loads whose masked lanes have no value."""
 
     status: str
     reason: str
     y: list[float]
     i: list[int]
     said: str = ""
+    undefined: tuple[str, ...] = ()
 
 
 class Interpreted:
@@ -72,6 +73,7 @@ class Interpreted:
         seconds: float = 60,
         compiled_as: str | None = None,
         order: Order = "forward",
+        filled: tuple[str, ...] = (),
         **values: Argument,
     ) -> Ran:
         """`k(x, y, i, n, BLOCK)` with this body; n is 16 unless said. more: other functions. compiled_as: the body
@@ -96,14 +98,15 @@ class Interpreted:
             arena.zero_()
             window(arena, LAYOUT, X).copy_(window(arena, LAYOUT, I).float().new_tensor(range(SIZE)))
             bench.ask(AddText(name="plan", plan=plan, kernels=source, branches=(answer.branches,)), seconds)
-            ended = of_replay(bench.ask(Run(plan="plan", order=order), seconds))
+            ended = of_replay(bench.ask(Run(plan="plan", order=order, filled=filled), seconds))
             found = window(arena, LAYOUT, Y).tolist(), window(arena, LAYOUT, I).tolist()
         finally:
             bench.kill()
             memory.close()
         if isinstance(ended, Failure):
             return Ran(ended.status.value, ended.reason, *found)
-        return Ran("passed", "", *found, said=ended.value)
+        said, *undefined = ended.value
+        return Ran("passed", "", *found, said=said, undefined=tuple(undefined))
 
 
 @contextmanager

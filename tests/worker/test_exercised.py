@@ -150,3 +150,39 @@ def test_what_no_derived_case_exercises_is_named(worker: ProcessWorker, tmp_path
         f"never exercised: part_kernel: axis y of the grid, splits {many}",
         f"never exercised: join_kernel: splits, `for split in range(splits):` {many}",
     )
+
+
+LARGEST = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def sum_kernel(x_ptr, out_ptr, cols, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + tl.program_id(0) * cols + at, mask=at < cols)
+    tl.store(out_ptr + tl.program_id(0), tl.sum(x))
+
+
+def kernel_function(x):
+    x = x.contiguous()
+    out = torch.empty((x.shape[0],), dtype=x.dtype, device=x.device)
+    sum_kernel[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+    return out
+"""
+
+
+def test_a_result_that_depends_on_masked_lanes_without_other_is_not_verified(
+    worker: ProcessWorker, tmp_path: Path
+) -> None:
+    (tmp_path / "sums.py").write_text(SUMS)
+    worker.load(str(tmp_path / "sums.py"))
+    found = worker.evaluate(Candidate(source=LARGEST), "search")
+    assert found.status is Status.NOT_VERIFIED
+    line = "`x = tl.load(x_ptr + tl.program_id(0) * cols + at, mask=at < cols)` in sum_kernel"
+    assert found.reason == (
+        f"case small: not verified: the result depends on masked lanes of a load without other: {line}"
+    )
+    twin = LARGEST.replace("tl.sum(x)", "tl.sum(tl.where(at < cols, x, 0.0))")
+    assert worker.evaluate(Candidate(source=twin), "search").status is Status.PASSED

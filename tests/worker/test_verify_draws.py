@@ -61,7 +61,7 @@ class FakeProcesses:
         if message.verb == "run":
             self.now_s += self.replaying_s
             self.orders.append(message.order)
-            return self.shared
+            return [self.shared]
         return {}
 
 
@@ -72,7 +72,7 @@ class FakeSubject:
     unplanned: dict[str, Any] = field(default_factory=dict)
     unfinished: dict[str, CaseResult] = field(default_factory=dict)
     unjudged: list[str] = field(default_factory=list)
-    shared: dict[str, str] = field(default_factory=dict)
+    noted: dict[str, list[str]] = field(default_factory=dict)
     kernels_sha: str = ""
     replayed_s: float = 0.0
     measured_s: float = 0.0

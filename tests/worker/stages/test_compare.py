@@ -109,7 +109,7 @@ class FakeSubject(Subject):
 
     def __init__(self, processes: FakeProcesses) -> None:
         self.processes, self.session = cast(Processes, processes), cast(Session, processes)
-        self.plans, self.unplanned, self.shared = {"large": PLAN}, {}, {}
+        self.plans, self.unplanned, self.noted = {"large": PLAN}, {}, {}
         self.kernels_sha, self.kernels, self.code = "", {}, {}
         self.replayed_s = self.measured_s = 0.0
         self.sent = {}

@@ -82,7 +82,7 @@ class FakeSubject(Subject):
             cast(Session, processes),
             Candidate(source=""),
         )
-        self.plans, self.unplanned, self.shared = {"large": PLAN}, {}, {}
+        self.plans, self.unplanned, self.noted = {"large": PLAN}, {}, {}
         self.kernels_sha = self.kernels_path = ""
         self.replayed_s = self.measured_s = 0.0
         self.sent, self.declared = {}, ()

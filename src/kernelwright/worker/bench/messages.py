@@ -39,11 +39,13 @@ class AddText(Message, frozen=True, kw_only=True, tag="add text"):
 
 
 class Run(Message, frozen=True, kw_only=True, tag="run"):
-    """Replay one call of a plan on the arena. order: for an interpreter, which answers with the line of an access that
-    shares memory with another program (`interpret.sharing`), "" if it saw none."""
+    """Replay one call of a plan on the arena. order, filled: for an interpreter, which answers with the line of an
+    access that shares memory with another program ("" if it saw none), and those of loads without `other` that had
+    masked lanes. filled: which of these lines get other values there than 0."""
 
     plan: str
     order: Order = "forward"
+    filled: tuple[str, ...] = ()
 
 
 class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):

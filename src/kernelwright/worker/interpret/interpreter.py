@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import math
 import random
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -32,9 +31,9 @@ from kernelwright.worker.compile.instrument import ENTER, LANGUAGE, LOCALS, NotI
 from kernelwright.worker.compile.kernels import load_kernels
 from kernelwright.worker.compile.libdevice import FUNCTIONS
 from kernelwright.worker.compile.messages import Specialised
-from kernelwright.worker.interpret import combine, types
-from kernelwright.worker.interpret.activation import SCALARS, Diverged, Memory, Unsupported, entered
-from kernelwright.worker.interpret.sharing import Sharing
+from kernelwright.worker.interpret import combine, memory, types
+from kernelwright.worker.interpret.activation import SCALARS, Diverged, Unsupported, entered
+from kernelwright.worker.interpret.memory import Accesses, Outside, accesses
 
 __all__ = ["Diverged", "Outside", "Unsupported", "install", "load", "running"]
 
@@ -42,25 +41,15 @@ UNTRUE_TENSORS = ("validate", "materialize_pointers")
 """Functions of the interpreter whose assertions check the hardware's rules for tensor descriptors."""
 
 
-class Outside(Exception):
-    """Device code accesses memory outside of the arena, or converts between addresses and numbers."""
-
-
 @dataclass
 class _State:
-    """first and end: address range of the arena. launched: whether the next function call is a launch by the host.
-    patches: objects that undo the interpreter's changes to `triton.language`, by the modules that a kernel imports.
-    lines: the candidate's statements by line of the kernels' file. order: in which the programs of a launch run; turn:
-    the indices of those of the current one."""
+    """launched: whether the next function call is a launch by the host. patches: objects that undo the interpreter's
+    changes to `triton.language`, by the modules that a kernel imports. order: in which the programs of a launch run;
+    turn: the indices of those of the current one."""
 
-    first: int = 0
-    end: int = 0
     branches: Branches = field(default_factory=lambda: Branches([]))
     launched: bool = False
-    memory: Memory = field(default_factory=Memory)
     patches: dict[tuple[ModuleType, ...], Any] = field(default_factory=dict)
-    sharing: Sharing = field(default_factory=Sharing)
-    lines: dict[int, str] = field(default_factory=dict)
     order: Order = "forward"
     turn: dict[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)
 
@@ -70,25 +59,24 @@ _state = _State()
 
 @contextmanager
 def running(
-    arena: torch.Tensor, reports: Sequence[Sequence[Specialised]], order: Order = "forward", is_watched: bool = False
-) -> Iterator[Sharing]:
-    """Context for a replay. arena: all memory that kernels may access. reports: the compilers' reports of every launch.
-    is_watched: whether to note what programs share.
+    arena: torch.Tensor, reports: Sequence[Sequence[Specialised]], order: Order = "forward", is_watched: bool = False,
+    filled: Sequence[str] = (),
+) -> Iterator[Accesses]:  # fmt: skip
+    """Context for a replay, with what is noted of its accesses. arena: all memory that kernels may access. reports: the
+    compilers' reports of every launch. is_watched: whether to note what programs share. filled: lines of loads without
+    `other` whose masked lanes are not 0.
 
     Raises Outside, Diverged or Unsupported; AssertionError for a fault that would also break the kernel on a device.
     """
     storage = arena.untyped_storage()
-    _state.first, _state.end = storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+    accesses.begin(storage.data_ptr(), storage.nbytes(), is_watched, filled)
     _state.branches, _state.order = Branches(reports), order
-    if is_watched:
-        _state.sharing.watch(_state.first, storage.nbytes())
     try:
-        yield _state.sharing
+        yield accesses
     except InterpreterError as error:
         raise cause_of(error) from error
     finally:
-        _state.first = _state.end = 0
-        _state.sharing.rest()
+        accesses.end()
         while _state.patches:
             _state.patches.popitem()[1].restore()
 
@@ -114,99 +102,15 @@ def _is_hardware(error: AssertionError) -> bool:
     return name in (*UNTRUE_TENSORS, "create_assume")
 
 
-# --- memory --------------------------------------------------------------------------------------------------
-
-
-class Checked:
-    """Replacement of the C++ module through which the interpreter accesses memory, with a check of each address. Every
-    access (masked and block pointers, descriptors, atomics) calls one of its four functions with an array of addresses.
-
-    Masks are passed as bools. Triton 3.9 refuses others, which its interpreter itself makes of a scalar condition.
-    """
-
-    def __init__(self, native: Any) -> None:
-        self.native = native
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in ("MEM_SEMANTIC", "RMW_OP", "fma_fp32", "fma_fp64"):
-            raise Unsupported(f"this Triton's interpreter uses {name}, which kernelwright does not check")
-        return getattr(self.native, name)
-
-    def load(self, addresses: Any, mask: Any, other: Any, dtype: Any) -> Any:
-        active = _check(addresses, mask, np.dtype(dtype).itemsize, "reads", np.asarray(other).size)
-        _state.memory.reads += 1
-        _note(active, is_store=False)
-        return self.native.load(addresses, np.asarray(mask, dtype=bool), other, dtype)
-
-    def store(self, addresses: Any, value: Any, mask: Any) -> Any:
-        value = np.asarray(value)
-        active = _check(addresses, mask, value.itemsize, "writes", value.size)
-        _state.memory.changes += 1
-        _note(active, is_store=True)
-        return self.native.store(addresses, value, np.asarray(mask, dtype=bool))
-
-    def atomic_cas(self, addresses: Any, compared: Any, value: Any, semantic: Any) -> Any:
-        value = np.asarray(value)
-        everywhere = np.ones(np.asarray(addresses).shape, dtype=bool)
-        _check(addresses, everywhere, value.itemsize, "writes", np.asarray(compared).size, value.size)
-        return self._atomic(addresses, everywhere, self.native.atomic_cas, addresses, compared, value, semantic)
-
-    def atomic_rmw(self, operation: Any, addresses: Any, value: Any, mask: Any, semantic: Any) -> Any:
-        value = np.asarray(value)
-        mask = np.asarray(mask, dtype=bool)
-        _check(addresses, mask, value.itemsize, "writes", value.size)
-        return self._atomic(addresses, mask, self.native.atomic_rmw, operation, addresses, value, mask, semantic)
-
-    def _atomic(self, addresses: Any, mask: Any, run: Callable[..., Any], *arguments: Any) -> Any:
-        """The old value. Only a different new value counts as a change; a lock that stays taken does not.
-
-        The native functions read a broadcast array beyond its end (Triton 3.7.1), so arrays are copied to contiguous
-        memory."""
-        _state.memory.reads += 1
-        _state.sharing.atomic()
-        before = run(*(np.asarray(one, order="C") if isinstance(one, np.ndarray) else one for one in arguments))
-        after = self.native.load(addresses, mask, np.asarray(before), np.asarray(before).dtype)
-        _state.memory.changes += np.asarray(after).tobytes() != np.asarray(before).tobytes()
-        return before
-
-
-def _note(addresses: Any, is_store: bool) -> None:
-    """Note an access, and the first that shares an element with another program by its line."""
-    if _state.sharing.access(addresses, is_store):
-        frame = sys._getframe(2)
-        while frame.f_back is not None and not frame.f_code.co_filename.endswith("kernels.py"):
-            frame = frame.f_back
-        where = f"`{_state.lines.get(frame.f_lineno, '')[:120]}` in {frame.f_code.co_name}"
-        _state.sharing.found = where
-
-
-def _check(addresses: Any, mask: Any, width: int, does: str, *sizes: int) -> Any:
-    """The addresses under the mask. Raises Outside unless the `width` bytes at each of them lie in the arena."""
-    addresses, mask = np.asarray(addresses), np.asarray(mask)
-    if addresses.dtype != np.uint64 or {addresses.size, *sizes} != {mask.size}:
-        raise Unsupported(
-            f"{addresses.size} addresses of {addresses.dtype} under a mask of {mask.size}, for {sizes} values"
-        )
-    active = addresses.reshape(-1)[mask.reshape(-1).astype(bool)]
-    if active.size == 0:
-        return active
-    lowest, highest = int(active.min()), int(active.max())
-    if lowest < _state.first or highest + width > _state.end:
-        wrong = lowest if lowest < _state.first else highest
-        distance = _state.first - wrong if wrong < _state.first else wrong + width - _state.end
-        raise Outside(f"out of bounds: a kernel {does} {distance} bytes outside of all memory that it was given")
-    return active
-
-
 # --- patches -------------------------------------------------------------------------------------------------
 
 
 def install() -> None:
     """Patch Triton's interpreter in this process."""
     builder = triton_interpreter.InterpreterBuilder
-    if isinstance(triton_interpreter._interpreter, Checked):
+    if isinstance(triton_interpreter._interpreter, memory.Checked):
         return
-    triton_interpreter._interpreter = Checked(triton_interpreter._interpreter)
+    memory.install()
     builder.create_int_to_ptr = _refused_cast
     builder.create_ptr_to_int = _refused_cast
     builder.create_bitcast = _within_kind(builder.create_bitcast)
@@ -316,9 +220,9 @@ def _launching(set_grid_idx: Callable[..., Any]) -> Callable[..., Any]:
     def launching(self: Any, *index: int) -> Any:
         _state.launched = True
         if not any(index):
-            _state.sharing.begin_launch()
+            accesses.sharing.begin_launch()
             _state.turn = _turns(self.grid_dim, _state.order)
-        _state.sharing.begin_program()
+        accesses.sharing.begin_program()
         return set_grid_idx(self, *_state.turn.get(index, index))
 
     return launching
@@ -369,7 +273,7 @@ def load(source: str, folder: Path) -> ModuleType:
     except NotInstrumented as error:
         raise Unsupported(str(error)) from error
     names = {ENTER: _entering(made.sites), LOCALS: locals, LANGUAGE: tl, "min": _builtin("min"), "max": _builtin("max")}
-    module, _state.lines = load_kernels(made.source, folder, names), made.lines
+    module, accesses.lines = load_kernels(made.source, folder, names), made.lines
     for own, value in list(vars(module).items()):
         if core.is_builtin(value):
             setattr(module, own, _late(value))
@@ -379,7 +283,7 @@ def load(source: str, folder: Path) -> ModuleType:
 def _entering(sites: dict[str, Sites]) -> Callable[..., tuple[Any, ...]]:
     def enter(function: str, *values: Any) -> tuple[Any, ...]:
         launched, _state.launched = _state.launched, False
-        return entered(function, _state.branches, sites[function], _state.memory, launched, values)
+        return entered(function, _state.branches, sites[function], accesses.counts, launched, values)
 
     return enter
 

@@ -33,11 +33,11 @@ class InterpreterBench:
         self.arena = torch.empty(0, dtype=torch.uint8)
         self.launcher: Launcher | None = None
         self.plans: dict[str, AddText] = {}
-        self.watched: dict[str, str] = {}
+        self.watched: set[str] = set()
 
-    def run(self, sent: AddText, order: Order) -> str:
-        """One call of the plan on the arena. Its first call shows what programs share: returns the line of the first
-        access that shares memory with another program, "" if there is none.
+    def run(self, sent: AddText, order: Order, filled: tuple[str, ...] = ()) -> list[str]:
+        """One call of the plan on the arena. Returns the line of the first access that shares memory with another
+        program ("" if there is none; only the first call shows it), and the lines with lanes that are not defined.
 
         Programs run in the usual order where one waits for another one.
         """
@@ -50,16 +50,15 @@ class InterpreterBench:
         before = None if order == "forward" else memory.clone()
         is_watched = sent.name not in self.watched
         try:
-            with interpreter.running(self.arena, sent.branches, order, is_watched) as sharing:
+            with interpreter.running(self.arena, sent.branches, order, is_watched, filled) as noted:
                 replay.run()
         except interpreter.Unsupported:
             if before is None:
                 raise
             memory.copy_(before)
-            return self.run(sent, "forward")
-        if is_watched:
-            self.watched[sent.name] = sharing.found
-        return self.watched[sent.name]
+            return self.run(sent, "forward", filled)
+        self.watched.add(sent.name)
+        return [noted.sharing.found if is_watched else "", *noted.undefined]
 
 
 def main(channel: Channel, options: dict[str, Any]) -> None:
@@ -81,8 +80,8 @@ def answer_to(bench: InterpreterBench, message: ToInterpreter) -> Done | Failure
         match message:
             case AddText(name=name):
                 remember(bench.plans, name, message)
-            case Run(plan=name, order=order):
-                return Done(value=bench.run(bench.plans[name], order))
+            case Run(plan=name, order=order, filled=filled):
+                return Done(value=bench.run(bench.plans[name], order, filled))
     except interpreter.Outside as error:
         return Failure(status=Status.RUNTIME_ERROR, reason=str(error))
     except interpreter.Diverged as error:

@@ -21,7 +21,7 @@ from kernelwright.worker.plan.plan import Plan, Value, leaves
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.stages.configs import FAILED
 from kernelwright.worker.stages.subject import Subject
-from kernelwright.worker.stages.verify import not_for_interpreter, replayed
+from kernelwright.worker.stages.verify import not_for_interpreter, replayed, undecided, unfinished
 
 MOST_PROGRAMS = 2048
 """Most programs of a call that is replayed here. The interpreter takes about a millisecond for each of their steps."""
@@ -123,6 +123,8 @@ def _reached(
                 result = replayed(other, case.name, plan, draw=0)
                 if result.status in FAILED:
                     return result
+                if doubts := undecided(other, case.name, plan) if result.status is Status.PASSED else []:
+                    return unfinished(subject, case, doubts[0])
                 if result.status is Status.PASSED:
                     _add(most, found)
     except Ended as ended:

@@ -62,7 +62,7 @@ class Subject:
     def __init__(self, session: Session, candidate: Candidate, added: tuple[CaseShape, ...] = ()) -> None:
         """Raises Ended if the config cannot be written into the source. added: cases beside those of the session."""
         self.session = session
-        self.shapes = (*session.shapes, *added)
+        self.added = added
         self.processes = session.processes
         self.candidate = candidate
         self.autotune_stated = tunables.autotune_choices(candidate.config)
@@ -78,7 +78,7 @@ class Subject:
         self.plans: dict[str, Plan] = {}
         self.unplanned: dict[str, CaseResult] = {}
         self.unfinished: dict[str, CaseResult] = {}
-        self.shared: dict[str, str] = {}  # by case, a line where programs share memory without atomics
+        self.noted: dict[str, list[str]] = {}  # by case, what its first call on an interpreter showed
         self.seen_small: dict[str, CaseResult] = {}  # results of small cases that `compare.verified` adds
         self.resources: dict[str, KernelResources] = {}
         self.code: dict[str, str] = {}
@@ -262,7 +262,7 @@ class Subject:
         return read(found.answer, [shape.name for shape in job.cases])
 
     def _shapes(self, cases: list[str]) -> tuple[CaseShape, ...]:
-        return tuple(shape for shape in self.shapes if shape.name in cases)
+        return tuple(shape for shape in (*self.session.shapes, *self.added) if shape.name in cases)
 
     def _record(self, cases: list[str]) -> None:
         recorded = self._recorded(self.source, cases)

@@ -74,7 +74,7 @@ def verify(subject: Subject, case: Case) -> CaseResult:
             spent_s = subject.replayed_s - before_s
             if spent_s > processes.limits.draws_s:
                 limit_s = processes.limits.draws_s
-                return _unfinished(
+                return unfinished(
                     subject, case, f"only {count} of {len(draws)} draws in {spent_s:.0f} s (limit {limit_s:g} s)"
                 )
             order = "forward" if processes.on_gpu else OTHER_ORDERS.get(count, "forward")
@@ -87,17 +87,29 @@ def verify(subject: Subject, case: Case) -> CaseResult:
                 results.append(_called_again(subject, case.name, plan))
             if results[-1].status is not Status.PASSED:
                 return results[-1]
-        doubts = processes.ask_judge(Unjudged(case=case.name))
-    if launches := subject.shared.get(case.name):
-        doubts.append(f"programs of one launch load and store the same memory without atomics: {launches}")
+        doubts = processes.ask_judge(Unjudged(case=case.name)) + undecided(subject, case.name, plan)
     if doubts:
         subject.unjudged += doubts
-        return _unfinished(subject, case, doubts[0])
+        return unfinished(subject, case, doubts[0])
     element = max(results, key=element_closeness)
     return msgspec.structs.replace(
         max(results, key=closeness),
         element_error=element.element_error, allowed_element_error=element.allowed_element_error,
     )  # fmt: skip
+
+
+def undecided(subject: Subject, case: str, plan: Plan) -> list[str]:
+    """What decided the result of draw 0 on the interpreter and does not on a GPU, in words."""
+    shared, *undefined = subject.noted.get(case, [""])
+    found = [f"programs of one launch load and store the same memory without atomics: {shared}"] if shared else []
+
+    def changes(lines: list[str]) -> bool:
+        return replayed(subject, case, plan, 0, filled=tuple(lines)).status is not Status.PASSED
+
+    if undefined and changes(undefined):
+        line = next((one for one in undefined[:8] if changes([one])), undefined[0])
+        found.append(f"the result depends on masked lanes of a load without other: {line}")
+    return [legible(one[:480]) for one in found]
 
 
 def _replayed_in(subject: Subject, case: str, plan: Plan, draw: int, order: Order) -> CaseResult:
@@ -110,7 +122,7 @@ def _replayed_in(subject: Subject, case: str, plan: Plan, draw: int, order: Orde
     return msgspec.structs.replace(result, reason=f"with programs in another order ({order}): {result.reason}")
 
 
-def _unfinished(subject: Subject, case: Case, reason: str) -> CaseResult:
+def unfinished(subject: Subject, case: Case, reason: str) -> CaseResult:
     """The result of a case that was judged in part, so that the candidate is not verified."""
     found = CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=f"not verified: {reason}")
     subject.unfinished[case.name] = found
@@ -245,12 +257,12 @@ def check(subject: Subject, message: Check) -> CaseResult:
 
 def replayed(
     subject: Subject, case: str, plan: Plan, draw: int, limit_s: float | None = None, fresh: bool = True,
-    first: int | None = None, order: Order = "forward",
+    first: int | None = None, order: Order = "forward", filled: tuple[str, ...] = (),
 ) -> CaseResult:  # fmt: skip
     """Replay one call of `plan` and have the judge compare its outputs.
 
     limit_s: None for the limit of a replay. fresh: see `place`. first: how many outputs are compared; None for all.
-    order: of an interpreter's programs.
+    order, filled: of an interpreter, see `Run`.
     Raises Ended if the interpreter and the compiler disagree on an expression: a kernel could disagree on purpose in
     some cases, and be judged by the others.
     """
@@ -260,9 +272,10 @@ def replayed(
         placed = place(subject, case, draw, plan, fresh)
         start_s = time.monotonic()
         sent = subject.replayable(plan)
-        shared = subject.processes.ask_bench(Run(plan=sent.name, order=order), limit_s, plan=sent)
-        if isinstance(shared, str) and shared and plan is subject.plans[case]:
-            subject.shared[case] = legible(shared[:400])
+        run = Run(plan=sent.name, order=order, filled=filled)
+        noted = subject.processes.ask_bench(run, limit_s, plan=sent)
+        if isinstance(noted, list) and noted and plan is subject.plans[case]:
+            subject.noted.setdefault(case, [str(one) for one in noted])
         subject.replayed_s += time.monotonic() - start_s
     except Ended as ended:
         if ended.whole:
