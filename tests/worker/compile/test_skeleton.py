@@ -15,8 +15,8 @@ from kernelwright.worker.compile.compiler import compiled
 from kernelwright.worker.compile.messages import Compiled
 from kernelwright.worker.compile.skeleton import Line, Skeleton
 from kernelwright.worker.compile.target import install
-from kernelwright.worker.compile.work import MOST_STEPS, Work, work_of
 from kernelwright.worker.plan.plan import Argument, Descriptor, Launch, Tensor, Tuple, Value, View
+from kernelwright.worker.plan.work import MOST_STEPS, Work, work_of
 
 TARGET = find_target("sm_90")
 VIEW = View(buffer=0, dtype="float32", shape=(64, 64), stride=(64, 1))

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from kernelwright.model import Case, CaseResult, Status
-from kernelwright.worker.compile.work import Work
 from kernelwright.worker.plan.plan import Argument, Launch, Plan, Tuple, Value
-from kernelwright.worker.stages.exercised import exercise, steering
+from kernelwright.worker.plan.steering import steering
+from kernelwright.worker.plan.work import Work
+from kernelwright.worker.stages.exercised import exercise
 from kernelwright.worker.stages.subject import Subject
 
 LOOP = "for i in range(n):"
@@ -20,7 +21,6 @@ class FakeSubject:
     """On a machine with a GPU, which derives no cases."""
 
     plans: dict[str, Plan]
-    trips: dict[str, tuple[float, float]] = field(default_factory=dict)  # by kernel
     unjudged: list[str] = field(default_factory=list)
     processes: Any = field(default_factory=lambda: SimpleNamespace(on_gpu=True))
     derived: bool = False
@@ -30,8 +30,8 @@ class FakeSubject:
         cases = (Case(name="small", small=True), Case(name="timed", derived=self.derived))
         return SimpleNamespace(loaded=lambda: SimpleNamespace(cases=[SimpleNamespace(case=one) for one in cases]))
 
-    def work(self, launch: Launch) -> Work:
-        return Work(trips={LOOP: self.trips[launch.kernel]} if launch.kernel in self.trips else {})
+    def work(self, launch: Launch) -> Work | None:
+        return None
 
 
 def launch(kernel: str = "k", grid: tuple[int, ...] = (4,), **arguments: Argument) -> Launch:
@@ -78,8 +78,8 @@ def test_a_kernel_that_no_judged_case_launches_is_named_once_and_another_number_
 
 
 def test_a_loop_of_one_iteration_counts_as_none_and_one_without_a_limit_as_exercised() -> None:
-    subject = FakeSubject({}, trips={"once": (1, 1), "often": (5, 5), "loaded": (0, float("inf"))})
-    found = steering(cast(Subject, subject), plan(launch("once"), launch("often"), launch("loaded")))
+    trips = {"once": (1, 1), "often": (5, 5), "loaded": (0, float("inf"))}
+    found = steering(plan(*map(launch, trips)), lambda one: Work(trips={LOOP: trips[one.kernel]}))
     assert [found[name, f"`{LOOP}`"] for name in ("once", "often", "loaded")] == [(0, 0), (5, 5), (0, float("inf"))]
 
 

@@ -37,10 +37,10 @@ from kernelwright.worker.compile.messages import (
     TooLarge,
 )
 from kernelwright.worker.compile.skeleton import Skeleton
-from kernelwright.worker.compile.work import Work, work_of
 from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.faults import Expected
 from kernelwright.worker.plan.plan import Launch, Plan, Recorded, dtypes, given_bytes, launch_identity
+from kernelwright.worker.plan.work import Work, work_of
 from kernelwright.worker.processes.channel import Failure
 from kernelwright.worker.processes.outcome import Ended, Killed, TooLargeFor
 from kernelwright.worker.record.messages import RecordCases

@@ -20,9 +20,9 @@ from kernelwright.worker.bench.messages import Order, Reserve, Run
 from kernelwright.worker.judge.messages import AddPlan, Again, AsDense, Check, Draws, Fill, Measure, ToJudge, Unjudged
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import Forward, Plan, backward_twice, forward_alone, views
+from kernelwright.worker.plan.stores import uncovered
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.session import Session
-from kernelwright.worker.stages.stores import uncovered
 from kernelwright.worker.stages.subject import Subject
 
 INTERPRET_BYTES = 64 << 20
@@ -61,7 +61,7 @@ def verify(subject: Subject, case: Case) -> CaseResult:
     if case.name in subject.unplanned:
         return _unplanned(case, subject.unplanned[case.name])
     processes, plan = subject.processes, subject.plans[case.name]
-    if why := uncovered(subject, plan):
+    if why := uncovered(plan, subject.work):
         return CaseResult(case=case.name, status=Status.WRONG, reason=why)
     why = "" if processes.on_gpu else not_for_interpreter(case, plan, subject.untrue_on_interpreter(plan))
     if why:

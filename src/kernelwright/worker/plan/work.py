@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from kernelwright.worker.compile.skeleton import Line, Skeleton
-from kernelwright.worker.plan.plan import TritonLaunch, Value, leaves
+from kernelwright.worker.plan.plan import Launch, TritonLaunch, Value, leaves
 
 Interval = tuple[int, int] | None
 """The lowest and the highest value that is possible; None if it is not known."""
@@ -29,6 +29,10 @@ class Work:
 
     stored: dict[str, float] = field(default_factory=dict)
     trips: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+
+WorkOf = Callable[[Launch], Work | None]
+"""The work of a launch; None if it is not known."""
 
 
 def work_of(skeleton: Skeleton, launch: TritonLaunch) -> Work:

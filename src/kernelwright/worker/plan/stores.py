@@ -17,23 +17,23 @@ from kernelwright.worker.plan.plan import (
     leaves,
     unknown,
 )
-from kernelwright.worker.stages.subject import Subject
+from kernelwright.worker.plan.work import WorkOf
 
 
-def uncovered(subject: Subject, plan: Plan) -> str:
+def uncovered(plan: Plan, work_of: WorkOf) -> str:
     """Why the steps of a plan cannot write all elements of an output in new memory; "" if they may."""
     new = {buffer.id for buffer in plan.buffers if buffer.origin == "scratch"}
     for number, view in enumerate(plan.outputs):
         if view.buffer not in new or _overlaps(view):
             continue
-        stored = sum((_stored(subject, step, view.buffer) for step in plan.steps), 0.0)
+        stored = sum((_stored(step, view.buffer, work_of) for step in plan.steps), 0.0)
         if stored < _bytes_of(view):
             blocks = f"all blocks that the launches store in its memory hold {int(stored) // itemsize(view.dtype):,}"
             return f"output {number} has {math.prod(view.shape):,} elements, and {blocks}"
     return ""
 
 
-def _stored(subject: Subject, step: PlanStep, buffer: int) -> float:
+def _stored(step: PlanStep, buffer: int, work_of: WorkOf) -> float:
     """Bytes that a step stores in a buffer at most."""
     match step:
         case Fill(view=view) | Copy(target=view):
@@ -41,7 +41,7 @@ def _stored(subject: Subject, step: PlanStep, buffer: int) -> float:
         case LibraryCall(targets=targets):
             return sum(_bytes_of(view) for view in targets if view.buffer == buffer)
         case TritonLaunch():
-            work = subject.work(step)
+            work = work_of(step)
             if work is None:
                 return math.inf
             there = {name for name, one in leaves(step.arguments).items()

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import cast
 
 import pytest
 
-from kernelwright.worker.compile.work import Work
 from kernelwright.worker.plan.plan import Buffer, Copy, Fill, Launch, LibraryCall, Plan, PlanStep, Tensor, View
-from kernelwright.worker.stages.stores import uncovered
-from kernelwright.worker.stages.subject import Subject
+from kernelwright.worker.plan.stores import uncovered
+from kernelwright.worker.plan.work import Work
 
 BUFFERS = (Buffer(id=0, nbytes=400, origin="input", name="x"), Buffer(id=1, nbytes=400, origin="scratch"))
 X, OUT = (View(buffer=number, dtype="float32", shape=(10, 10), stride=(10, 1)) for number in (0, 1))
@@ -19,18 +16,10 @@ HALF = View(buffer=1, dtype="float32", shape=(5, 10), stride=(10, 1), offset=50)
 LAUNCH = Launch(kernel="k", grid=(1,), arguments={"x": Tensor(view=X), "out": Tensor(view=OUT)}, options={})
 
 
-@dataclass
-class FakeSubject:
-    found: Work | None
-
-    def work(self, launch: Launch) -> Work | None:
-        return self.found
-
-
 def why(stored: dict[str, float] | None, *more: PlanStep, output: View = OUT) -> str:
     """Of a plan of one launch that stores this much, after other steps."""
     plan = Plan(buffers=BUFFERS, steps=(*more, LAUNCH), outputs=(output,), single=True)
-    return uncovered(cast(Subject, FakeSubject(None if stored is None else Work(stored=stored))), plan)
+    return uncovered(plan, lambda launch: None if stored is None else Work(stored=stored))
 
 
 def test_a_plan_that_cannot_store_as_much_as_an_output_has_is_named_with_both_numbers() -> None:

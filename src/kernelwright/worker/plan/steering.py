@@ -1,0 +1,65 @@
+"""What steers the kernels of a plan, and which of it was at most 1 in other plans.
+
+Launches, axes of grids, whole numbers and flags among the arguments, and iterations of loops: where there is one split,
+a wrong join of splits is right.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kernelwright.model import NEVER_EXERCISED
+from kernelwright.worker.plan.plan import Plan, Value, leaves
+from kernelwright.worker.plan.work import WorkOf
+
+Key = tuple[str, str]
+"""A kernel and what steers it."""
+
+LAUNCHES = "launches"
+
+
+def steering(plan: Plan, work_of: WorkOf) -> dict[Key, tuple[float, float]]:
+    """What steers the kernels of a plan, with the largest number of it in a call: at least and at most. A loop of one
+    iteration counts as none, because the compiler removes it."""
+    counts = Counter(launch.kernel for launch in plan.launches)
+    found: dict[Key, tuple[float, float]] = {(kernel, LAUNCHES): (count, count) for kernel, count in counts.items()}
+    for launch in plan.launches:
+        work = work_of(launch)
+        every = {} if work is None else {f"`{line}`": (least * (least > 1), most if most > 1 else 0)
+                                         for line, (least, most) in work.trips.items()}  # fmt: skip
+        for axis, size in zip("xyz", launch.grid, strict=False):
+            every[f"axis {axis} of the grid"] = size, size
+        for name, one in leaves(launch.arguments).items():
+            if isinstance(one, Value) and one.kind in ("int", "bool"):
+                every[name] = (int(one.text == "True" if one.kind == "bool" else one.text),) * 2
+        for what, (least, most) in every.items():
+            before = found.get((launch.kernel, what), (0, 0))
+            found[launch.kernel, what] = max(before[0], least), max(before[1], most)
+    return found
+
+
+@dataclass
+class Exercised:
+    """most: the largest number of what steered kernels in the plans that were added."""
+
+    work_of: WorkOf
+    most: dict[Key, float] = field(default_factory=dict)
+
+    def add(self, plan: Plan) -> None:
+        for key, (_, number) in steering(plan, self.work_of).items():
+            self.most[key] = max(self.most.get(key, 0), number)
+
+    def lacking(self, plan: Plan) -> dict[Key, float]:
+        """What was at most 1 and is more in this plan. Of a kernel that was never launched, that alone."""
+        found = {key: least for key, (least, _) in steering(plan, self.work_of).items()
+                 if least > self.most.get(key, 0) <= 1}  # fmt: skip
+        return {key: number for key, number in found.items() if key[1] == LAUNCHES or (key[0], LAUNCHES) in self.most}
+
+    def texts(self, plan: Plan, case: str) -> Iterator[str]:
+        """What this plan of a case lacks, in a text for each kernel and number."""
+        lacking = self.lacking(plan)
+        for kernel, number in dict.fromkeys((kernel, number) for (kernel, _), number in lacking.items()):
+            listed = ", ".join(what for (one, what), found in lacking.items() if (one, found) == (kernel, number))
+            yield f"{NEVER_EXERCISED}{kernel}: {listed} ({number:g} on case {case}, at most 1 where it was judged)"
