@@ -37,6 +37,9 @@ class FakeProcesses:
     asked: list[Message] = field(default_factory=list)
     orders: list[str] = field(default_factory=list)
     shared: str = ""
+    undefined: tuple[str, ...] = ()
+    decisive: str = ""
+    filled: tuple[str, ...] = ()
     wrong_in: str = ""
 
     def monotonic(self) -> float:
@@ -54,14 +57,15 @@ class FakeProcesses:
             self.drawn.append(message.draw)
             self.now_s += self.filling_s
             return self.filling_s
-        is_wrong = self.orders[-1] == self.wrong_in
+        is_wrong = self.orders[-1] == self.wrong_in or self.decisive in self.filled
         return {"case": message.case, "status": "wrong" if is_wrong else "passed", "reason": "off" if is_wrong else ""}
 
     def ask_bench(self, message: Message, limit_s: float = 0.0, plan: Any = None) -> Any:
         if message.verb == "run":
             self.now_s += self.replaying_s
             self.orders.append(message.order)
-            return [self.shared]
+            self.filled = message.filled
+            return [self.shared, *self.undefined]
         return {}
 
 
@@ -76,6 +80,9 @@ class FakeSubject:
     kernels_sha: str = ""
     replayed_s: float = 0.0
     measured_s: float = 0.0
+
+    def work(self, launch: Any) -> None:
+        return None
 
     def replayable(self, plan: Plan) -> AddPlan:
         return AddPlan(name="plan", plan=plan, code=())
@@ -172,3 +179,14 @@ def test_nothing_of_the_candidate_is_told_when_its_draws_are_asked_for(
     processes = FakeProcesses(filling_s=0.0, replaying_s=0.0)
     verified(processes, monkeypatch)
     assert [message for message in processes.asked if message.verb == "draws"] == [Draws(case="small")]
+
+
+def test_a_result_that_depends_on_masked_lanes_is_not_verified_with_their_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = ("`x = tl.load(a, mask=m)` in k", "`y = tl.load(b, mask=m)` in k")
+    _, result = verified(FakeProcesses(filling_s=0.0, replaying_s=0.0, undefined=lines), monkeypatch)
+    assert result.status is Status.PASSED
+    decisive = FakeProcesses(filling_s=0.0, replaying_s=0.0, undefined=lines, decisive=lines[1])
+    subject, result = verified(decisive, monkeypatch)
+    assert result.status is Status.NOT_VERIFIED
+    assert result.reason == f"not verified: the result depends on masked lanes of a load without other: {lines[1]}"
+    assert subject.unjudged == [result.reason.removeprefix("not verified: ")]
