@@ -48,7 +48,12 @@ def test_what_was_not_verified_is_never_called_verified() -> None:
 def test_what_was_not_judged_of_a_candidate_that_passed_is_named() -> None:
     named = "autotune:softmax_kernel=2 (BLOCK=64): not chosen"
     text = headline(msgspec.structs.replace(passed(32.0), unjudged=(named,)))
-    assert f"not judged (other branches and configs are left out of files and exports): {named}" in text.splitlines()
+    others = f"not judged (other branches and configs are left out of files and exports): {named}"
+    assert others in text.splitlines()
+    more = [f"never exercised: k{number}: splits" for number in range(8)]
+    text = headline(msgspec.structs.replace(passed(32.0), unjudged=(named, *more)))
+    listed = "; ".join(f"k{number}: splits" for number in range(6))
+    assert {others, f"never exercised: {listed}; and 2 more"} <= {*text.splitlines()}
 
 
 def test_what_no_draw_varied_is_said_of_one_candidate_and_of_several() -> None:

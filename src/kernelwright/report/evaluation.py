@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kernelwright.model import (
+    NEVER_EXERCISED,
     CaseInfo,
     CaseResult,
     Clocks,
@@ -187,13 +188,17 @@ MOST_UNJUDGED = 6
 
 
 def unjudged_texts(evaluation: Evaluation) -> list[str]:
-    """A line that names what was not judged of branches, configs, offsets and large cases; none if everything was."""
-    if not evaluation.unjudged:
-        return []
-    listed = "; ".join(shortened(text, 80) for text in evaluation.unjudged[:MOST_UNJUDGED])
-    more = len(evaluation.unjudged) - MOST_UNJUDGED
-    shown = f"{listed}; and {more} more" if more > 0 else listed
-    return [f"not judged (other branches and configs are left out of files and exports): {shown}"]
+    """A line for what was not judged of branches, configs and offsets, and one for what no judged case exercised."""
+    never = [one.removeprefix(NEVER_EXERCISED) for one in evaluation.unjudged if one.startswith(NEVER_EXERCISED)]
+    others = [one for one in evaluation.unjudged if not one.startswith(NEVER_EXERCISED)]
+    judged = "not judged (other branches and configs are left out of files and exports): "
+    begins = {judged: others, NEVER_EXERCISED: never}
+    return [begin + _listed(texts) for begin, texts in begins.items() if texts]
+
+
+def _listed(texts: Sequence[str]) -> str:
+    more = [f"and {len(texts) - MOST_UNJUDGED} more"] if len(texts) > MOST_UNJUDGED else []
+    return "; ".join([*(shortened(text, 120) for text in texts[:MOST_UNJUDGED]), *more])
 
 
 def unqualified_text(reason: str) -> str:

@@ -17,8 +17,8 @@ from kernelwright.worker.plan.plan import Launch, TritonLaunch, Value, leaves
 Interval = tuple[int, int] | None
 """The lowest and the highest value that is possible; None if it is not known."""
 
-MOST_STEPS = 20_000
-"""Most lines that are evaluated for one launch; about 30 ms."""
+MOST_STEPS = 10_000
+"""Most lines that are evaluated for one launch; about 20 ms."""
 
 
 @dataclass

@@ -85,6 +85,7 @@ class Subject:
         self.untrue: dict[tuple[str, ...], set[str]] = {}
         self.branches: dict[str, Branches] = {}
         self.skeletons: dict[str, Skeleton] = {}
+        self.works: dict[int, Work] = {}  # by the id() of a launch, which its plan keeps alive
         self.confinement: dict[str, str] = {}
         self.autotune: dict[str, int] = {}
         self.idle: dict[tuple[str, bool], str] = {}
@@ -171,7 +172,7 @@ class Subject:
             raise ended if count < 2 else Ended(ended.status, f"{ended.reason} (config {index - 1} of {count})")
         self.autotune_moved[kernel] = index
         for found in (self.plans, self.unplanned, self.taken, self.resources, self.code, self.untrue, self.branches,
-                      self.skeletons):  # fmt: skip
+                      self.skeletons, self.works):  # fmt: skip
             found.clear()
 
     def _check(self, cases: list[str]) -> None:
@@ -370,7 +371,9 @@ class Subject:
     def work(self, launch: Launch) -> Work | None:
         """What a launch does at most; None if that is not known."""
         skeleton = self.skeletons.get(self.key(launch))
-        return work_of(skeleton, launch) if skeleton else None
+        if skeleton and id(launch) not in self.works:
+            self.works[id(launch)] = work_of(skeleton, launch)
+        return self.works.get(id(launch))
 
     def launches(self, plan: Plan) -> list[Launched]:
         """Resources, number of blocks and bytes of the arguments of each launch of a plan, in order."""
