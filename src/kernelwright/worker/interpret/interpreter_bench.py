@@ -33,11 +33,11 @@ class InterpreterBench:
         self.arena = torch.empty(0, dtype=torch.uint8)
         self.launcher: Launcher | None = None
         self.plans: dict[str, AddText] = {}
-        self.watched: set[str] = set()
+        self.noted: dict[str, list[str]] = {}
 
     def run(self, sent: AddText, order: Order, filled: tuple[str, ...] = ()) -> list[str]:
-        """One call of the plan on the arena. Returns the line of the first access that shares memory with another
-        program ("" if there is none; only the first call shows it), and the lines with lanes that are not defined.
+        """One call of the plan on the arena. Returns what its first call showed: the line of the first access that
+        shares memory with another program ("" if there is none), and those of loads with lanes that are not defined.
 
         Programs run in the usual order where one waits for another one.
         """
@@ -48,7 +48,7 @@ class InterpreterBench:
             self.arena = torch.frombuffer(mmap.mmap(self.descriptor, layout.nbytes), dtype=torch.uint8)
         replay, memory = Replay(sent.plan, self.launcher, self.arena, layout), self.arena[: layout.nbytes]
         before = None if order == "forward" else memory.clone()
-        is_watched = sent.name not in self.watched
+        is_watched = sent.name not in self.noted
         try:
             with interpreter.running(self.arena, sent.branches, order, is_watched, filled) as noted:
                 replay.run()
@@ -57,8 +57,9 @@ class InterpreterBench:
                 raise
             memory.copy_(before)
             return self.run(sent, "forward", filled)
-        self.watched.add(sent.name)
-        return [noted.sharing.found if is_watched else "", *noted.undefined]
+        if is_watched:
+            self.noted[sent.name] = [noted.sharing.found, *noted.undefined]
+        return self.noted[sent.name]
 
 
 def main(channel: Channel, options: dict[str, Any]) -> None:
