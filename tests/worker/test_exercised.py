@@ -148,7 +148,7 @@ def test_what_no_derived_case_exercises_is_named(worker: ProcessWorker, tmp_path
     many = "(5 on case timed, at most 1 where it was judged)"
     assert found.unjudged == (
         f"never exercised: part_kernel: axis y of the grid, splits {many}",
-        f"never exercised: join_kernel: splits, `for split in range(splits):` {many}",
+        f"never exercised: join_kernel: `for split in range(splits):`, splits {many}",
     )
 
 
@@ -186,3 +186,46 @@ def test_a_result_that_depends_on_masked_lanes_without_other_is_not_verified(
     )
     twin = LARGEST.replace("tl.sum(x)", "tl.sum(tl.where(at < cols, x, 0.0))")
     assert worker.evaluate(Candidate(source=twin), "search").status is Status.PASSED
+
+
+AT_ONCE = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def sum_kernel(x_ptr, part_ptr, out_ptr, cols, splits, BLOCK: tl.constexpr):
+    row, split = tl.program_id(0), tl.program_id(1)
+    at = split * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * cols + at, mask=at < cols, other=0.0)
+    tl.store(part_ptr + row * splits + split, tl.sum(x))
+    if split == splits - 1:
+        total = 0.0
+        for one in range(splits):
+            total += tl.load(part_ptr + row * splits + one)
+        tl.store(out_ptr + row, total)
+
+
+def kernel_function(x):
+    x = x.contiguous()
+    rows, cols = x.shape
+    splits = triton.cdiv(cols, 1024)
+    parts = torch.empty((rows, splits), dtype=x.dtype, device=x.device)
+    out = torch.empty((rows,), dtype=x.dtype, device=x.device)
+    sum_kernel[(rows, splits)](x, parts, out, cols, splits, BLOCK=1024)
+    return out
+"""
+
+
+def test_programs_that_read_what_others_may_not_have_written_are_not_verified_on_a_derived_case(
+    worker: ProcessWorker, tmp_path: Path
+) -> None:
+    """Every stated small case has one split. `SPLIT` is the honest twin: the sum of parts is a launch of its own."""
+    (tmp_path / "sums.py").write_text(SUMS)
+    worker.load(str(tmp_path / "sums.py"))
+    found = worker.evaluate(Candidate(source=AT_ONCE), "verify")
+    assert found.status is Status.NOT_VERIFIED
+    assert found.reason.startswith(
+        "case derived_cols_5000: not verified: programs of one launch load and store the same"
+    )

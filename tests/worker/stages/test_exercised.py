@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from kernelwright.model import Case, CaseResult, Status
 from kernelwright.worker.plan.plan import Argument, Launch, Plan, Tuple, Value
-from kernelwright.worker.plan.steering import steering
+from kernelwright.worker.plan.steering import Exercised, steering
 from kernelwright.worker.plan.work import Work
 from kernelwright.worker.stages.exercised import exercise
 from kernelwright.worker.stages.subject import Subject
@@ -88,3 +88,14 @@ def test_what_was_judged_or_derived_or_has_no_plan_names_nothing() -> None:
     assert named(small, timed, Status.PASSED) == []
     assert named(small, timed, derived=True) == []
     assert named(small, timed) == [f"k: n (5 {AT_MOST}"]
+
+
+def test_what_several_cases_have_is_named_once() -> None:
+    exercised = Exercised(lambda launch: None)
+    exercised.add(plan(launch(n=whole(1), m=whole(1))))
+    plans = {"one": plan(launch(n=whole(5), m=whole(1))), "two": plan(launch(n=whole(7), m=whole(7)))}
+    found = sorted(text.removeprefix("never exercised: ") for text in exercised.texts(plans))
+    assert found == [
+        "k: m (7 on case two, at most 1 where it was judged)",
+        "k: n (5 on case one, at most 1 where it was judged)",
+    ]

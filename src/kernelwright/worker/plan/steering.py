@@ -7,7 +7,7 @@ a wrong join of splits is right.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kernelwright.model import NEVER_EXERCISED
@@ -57,9 +57,12 @@ class Exercised:
                  if least > self.most.get(key, 0) <= 1}  # fmt: skip
         return {key: number for key, number in found.items() if key[1] == LAUNCHES or (key[0], LAUNCHES) in self.most}
 
-    def texts(self, plan: Plan, case: str) -> Iterator[str]:
-        """What this plan of a case lacks, in a text for each kernel and number."""
-        lacking = self.lacking(plan)
-        for kernel, number in dict.fromkeys((kernel, number) for (kernel, _), number in lacking.items()):
-            listed = ", ".join(what for (one, what), found in lacking.items() if (one, found) == (kernel, number))
+    def texts(self, plans: Mapping[str, Plan]) -> Iterator[str]:
+        """What these plans lack, by case: a text for each kernel and number, with the first case that lacks it."""
+        first: dict[Key, tuple[float, str]] = {}
+        for case, plan in plans.items():
+            first = {key: (number, case) for key, number in self.lacking(plan).items()} | first
+        for kernel, lacking in dict.fromkeys((kernel, lacking) for (kernel, _), lacking in first.items()):
+            listed = ", ".join(what for (one, what), found in first.items() if (one, found) == (kernel, lacking))
+            number, case = lacking
             yield f"{NEVER_EXERCISED}{kernel}: {listed} ({number:g} on case {case}, at most 1 where it was judged)"

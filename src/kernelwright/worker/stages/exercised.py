@@ -53,7 +53,7 @@ def exercise(subject: Subject, results: list[CaseResult]) -> CaseResult | None:
             failed = None
         if failed is not None:
             return failed
-    subject.unjudged += dict.fromkeys(text for name in stated for text in exercised.texts(subject.plans[name], name))
+    subject.unjudged += exercised.texts({name: subject.plans[name] for name in stated})
     return None
 
 
