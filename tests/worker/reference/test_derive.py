@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 import torch
 
@@ -603,7 +604,10 @@ def get_init_inputs():
 def test_between_two_cases_no_number_changes_that_makes_another_problem(tmp_path: Path) -> None:
     forward = model("return torch.relu(x) if x.shape[0] > 100 else torch.exp(x)")
     problem = loaded(tmp_path, forward + CASES.replace("CHECK", "pass"))
-    assert [case.params for case in between(problem, *problem.cases)] == [{"n": 500, "m": 70}]
+    small, large = problem.cases
+    assert [case.params for case in between(problem, small, large)] == [{"n": 500, "m": 70}]
+    half = msgspec.structs.replace(large, dtype="bfloat16")
+    assert [case.dtype for case in between(problem, small, half)] == [None], "small cases may have another dtype"
 
 
 def test_between_two_cases_no_number_changes_that_has_to_follow_another(tmp_path: Path) -> None:

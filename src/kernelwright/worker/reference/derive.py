@@ -123,7 +123,7 @@ def derive(problem: LoadedProblem, interpreted: bool = False) -> Derived:
 def between(problem: LoadedProblem, small: Case, large: Case) -> Iterator[Case]:
     """Cases with one number of `large`, or as much of it as a small case may have, and all others of `small`: what a
     kernel does for large numbers alone is judged there."""
-    original = problem.traced(large)
+    original = problem.traced(msgspec.structs.replace(large, dtype=small.dtype))
     numbers, larger = ({name: value for name, value in {**problem.numbers(case), **case.params}.items()
                         if type(value) is int} for case in (small, large))  # fmt: skip
     for name, value in larger.items():
