@@ -26,6 +26,8 @@ from typing import Any
 
 from kernelwright.jobs import session
 from kernelwright.jobs.display import lines_to
+from kernelwright.jobs.runs import OpenRun
+from kernelwright.jobs.worker import Desk
 from kernelwright.journal import Event, EventKind, Journal
 from kernelwright.model import Budget, Candidate, Proposal, Request, RunInfo, Usage
 from kernelwright.propose.protocol import Context
@@ -66,7 +68,8 @@ def paced(trials: int, strategy: str, budget: Budget, folder: Path) -> dict[str,
     info = fakes.run_info(strategy=strategy, in_flight=4, no_cache=True, proposer="script")
     began_s = time.process_time()
     with Journal.create(folder / "run", info) as journal:
-        session.run_session(journal, fakes.FakeWorker(), budget, notify=lambda line: None, display=display)
+        desk = Desk(lambda line: None, display=display)
+        session.run_session(OpenRun(journal, fakes.FakeWorker(), budget), desk)
     first, last = (mean_ms(told_s[start : start + SOME + 1]) for start in (0, len(told_s) - SOME - 1))
     return {"trials": len(told_s), "strategy": strategy, "budget": sorted(limits(budget)), "first_100_cpu_ms": first,
             "last_100_cpu_ms": last, "whole_s": round(time.process_time() - began_s, 1)}  # fmt: skip

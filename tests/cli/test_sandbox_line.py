@@ -11,6 +11,7 @@ from command_line import PROBLEM, fault, run
 from fakes import ENVIRONMENT, FakeWorker
 from kernelwright.api.search import optimize
 from kernelwright.jobs.agent import AgentSession
+from kernelwright.jobs.worker import Desk
 from samples import SOURCE
 from started import starting
 
@@ -55,7 +56,7 @@ def test_a_verification_a_bench_and_a_tuning_say_it() -> None:
 
 
 def test_an_agent_is_told() -> None:
-    agent = AgentSession(start_worker=starting(FakeWorker(where=WHERE)), notify=lambda line: None)
+    agent = AgentSession(Desk(lambda line: None, starting(FakeWorker(where=WHERE))))
     assert agent.start("double", trials=1)["sandbox"] == LINE
     agent.close()
 

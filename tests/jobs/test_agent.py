@@ -22,6 +22,7 @@ from kernelwright.jobs.background import Background
 from kernelwright.jobs.optimize import optimize
 from kernelwright.jobs.runs import QUALIFYING, READING, STARTING
 from kernelwright.jobs.settings import read_settings
+from kernelwright.jobs.worker import Desk
 from kernelwright.journal import Journal
 from kernelwright.model import Candidate, Evaluation, RunSettings
 from started import starting
@@ -48,7 +49,7 @@ def silent(line: str) -> None:
 def test_a_problem_of_which_nothing_can_be_verified_here_is_refused_with_the_lines_to_add() -> None:
     timed = msgspec.structs.replace(PROBLEM_INFO, cases=tuple(one for one in PROBLEM_INFO.cases if one.case.timed))
     worker = FakeWorker(where=msgspec.structs.replace(ENVIRONMENT, device=None), problem=timed)
-    agent = AgentSession(start_worker=starting(worker), notify=silent)
+    agent = AgentSession(Desk(silent, starting(worker)))
     with pytest.raises(ProblemError, match="nothing of double can be verified here") as raised:
         agent.start("double", trials=2)
     assert "double.cases.json" in str(raised.value.hint) or "problem.cases.json" in str(raised.value.hint)
@@ -90,7 +91,7 @@ class Workers:
 
 def test_replies_are_judged_and_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     workers, lines = Workers(), list[str]()
-    agent = AgentSession(start_worker=workers.start, notify=lines.append)
+    agent = AgentSession(Desk(lines.append, workers.start))
     agent.start("double", trials=4, option=PROMPTS_ONLY)
     assert settled(agent)["state"]["waiting"] == [1]
     asked = agent.next_request()
@@ -128,7 +129,7 @@ def test_replies_are_judged_and_nothing_is_printed(capfd: pytest.CaptureFixture[
 
 def test_a_run_that_is_left_is_closed_and_can_be_opened_again() -> None:
     workers = Workers()
-    agent = AgentSession(start_worker=workers.start, notify=silent)
+    agent = AgentSession(Desk(silent, workers.start))
     first = agent.start("double", trials=9)["run"]
     settled(agent)
     agent.start("double", trials=5)
@@ -145,10 +146,10 @@ def test_a_run_that_is_left_is_closed_and_can_be_opened_again() -> None:
 
 
 def test_an_agent_s_run_has_the_settings_of_the_same_run_of_optimize() -> None:
-    agent = AgentSession(start_worker=starting(), notify=silent)
+    agent = AgentSession(Desk(silent, starting()))
     begun = Path(agent.start("double")["run"])
     agent.close()
-    same = optimize("double", proposer="mailbox", option={"width": 1}, start_worker=starting(), notify=silent)
+    same = optimize("double", proposer="mailbox", option={"width": 1}, desk=Desk(silent, starting()))
     assert settings_of(begun) == settings_of(same.folder)
 
 
@@ -156,7 +157,7 @@ def test_an_agent_s_run_takes_the_settings_file_but_stays_the_agent_s() -> None:
     Path("kernelwright.toml").write_text(
         'problem = "double"\nproposer = "builtin"\ntrials = 9\nseed = 3\nout = "here"\n[option]\nwidth = 2\n'
     )
-    agent = AgentSession(start_worker=starting(), notify=silent)
+    agent = AgentSession(Desk(silent, starting()))
     state = agent.start(settings=read_settings(None, silent), trials=6)
     agent.close()
     settings = settings_of(Path("here"))
@@ -166,7 +167,7 @@ def test_an_agent_s_run_takes_the_settings_file_but_stays_the_agent_s() -> None:
 
 def test_what_only_the_settings_file_names_is_not_used_as_nobody_can_be_asked(folder: Path) -> None:
     Path("kernelwright.toml").write_text(f'lessons = "{folder.parent / "cards"}"\n')
-    agent = AgentSession(start_worker=starting(), notify=silent)
+    agent = AgentSession(Desk(silent, starting()))
     with pytest.raises(RequestError, match="which was not typed"):
         agent.start("double", settings=read_settings(None, silent))
 
@@ -185,7 +186,7 @@ class SlowWorker(FakeWorker):
 
 def test_while_a_kernel_is_judged_the_session_answers_at_once() -> None:
     worker = SlowWorker()
-    agent = AgentSession(start_worker=starting(worker), notify=silent)
+    agent = AgentSession(Desk(silent, starting(worker)))
     state = agent.start("double", trials=3, option=PROMPTS_ONLY)
     assert (state["doing"], state["over"]) == ("beginning the search", False)
     assert state["what_now"] == "wait gives the result"
@@ -220,7 +221,7 @@ def test_while_a_kernel_is_judged_the_session_answers_at_once() -> None:
     ],
 )
 def test_what_would_fail_before_it_runs_is_refused_and_costs_no_trial(more: str, why: str) -> None:
-    agent = AgentSession(start_worker=starting(), notify=silent)
+    agent = AgentSession(Desk(silent, starting()))
     agent.start("double", trials=3, option=PROMPTS_ONLY)
     settled(agent)
     module = KERNEL.format(block=64 if "comment" in more else 32) + more
@@ -235,7 +236,7 @@ def test_what_would_fail_before_it_runs_is_refused_and_costs_no_trial(more: str,
 
 
 def test_a_prompt_that_waits_has_the_results_of_the_others_and_says_what_is_true_of_them() -> None:
-    agent = AgentSession(start_worker=starting(), notify=silent)
+    agent = AgentSession(Desk(silent, starting()))
     agent.start("double", trials=5, option=PROMPTS_ONLY, at_once=3)
     assert settled(agent)["state"]["waiting"] == [1, 2, 3]
     assert "| 1 |" not in agent.next_request(3)["prompt"]
@@ -251,7 +252,7 @@ def test_a_prompt_that_waits_has_the_results_of_the_others_and_says_what_is_true
 
 
 def test_one_request_at_a_time_starts_from_the_newest_best_kernel() -> None:
-    agent = AgentSession(start_worker=starting(), notify=silent)
+    agent = AgentSession(Desk(silent, starting()))
     agent.start("double", trials=5)
     for number, block in enumerate((128, 512), start=1):
         (request,) = settled(agent)["state"]["waiting"]
@@ -267,7 +268,7 @@ def test_one_request_at_a_time_starts_from_the_newest_best_kernel() -> None:
 
 
 def test_a_reply_that_does_not_parse_is_refused_with_its_line_and_still_waits() -> None:
-    agent = AgentSession(start_worker=starting(), notify=silent)
+    agent = AgentSession(Desk(silent, starting()))
     agent.start("double", trials=3, option=PROMPTS_ONLY)
     settled(agent)
     broken = KERNEL.format(block=8) + "\ndef f(:\n    pass\n"
@@ -281,7 +282,7 @@ def test_a_reply_that_does_not_parse_is_refused_with_its_line_and_still_waits() 
 def test_what_ends_the_search_is_raised_once_where_the_agent_asks() -> None:
     worker = SlowWorker()
     worker.evaluate = failing  # type: ignore[method-assign]
-    agent = AgentSession(start_worker=starting(worker), notify=silent)
+    agent = AgentSession(Desk(silent, starting(worker)))
     agent.start("double", trials=3)
     assert agent.is_idle(60)
     with pytest.raises(WorkerError, match="the worker is gone"):
@@ -293,7 +294,7 @@ def test_what_ends_the_search_is_raised_once_where_the_agent_asks() -> None:
 
 
 def test_a_reply_cannot_start_a_search_in_a_run_that_is_being_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    agent = AgentSession(start_worker=starting(), notify=silent)
+    agent = AgentSession(Desk(silent, starting()))
     agent.start("double", trials=3, option=PROMPTS_ONLY)
     settled(agent)
     is_idle, answers = Background.is_idle, list[object]()

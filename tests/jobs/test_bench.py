@@ -10,6 +10,7 @@ from command_line import PROBLEM
 from fakes import FakeWorker
 from kernelwright.errors import ProblemError, RequestError
 from kernelwright.jobs.bench import BenchSettings, bench, command_line, named_candidates
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import Loading, QualificationReport, Status
 from kernelwright.problems import ProblemPath, find_problem
 from started import starting
@@ -31,7 +32,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_report_has_every_row_and_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     worker = FakeWorker()
-    report = bench(Path("double"), [Path("mine.py")], start_worker=starting(worker), notify=pytest.fail)
+    report = bench(Path("double"), [Path("mine.py")], desk=Desk(pytest.fail, starting(worker)))
     assert [row.name for row in report.cases[0].implementations] == ["eager", "starter", "mine"]
     assert [case.case for case in report.cases] == ["big", "odd"]
     assert report.command == "kernelwright bench double mine.py"
@@ -41,7 +42,7 @@ def test_the_report_has_every_row_and_nothing_is_printed(capsys: pytest.CaptureF
 
 def test_a_wrong_candidate_is_a_row_with_its_status() -> None:
     Path("mine.py").write_text("BLOCK = 512\n# fails: wrong\n")
-    report = bench("double", ["mine.py"], start_worker=starting(), notify=pytest.fail)
+    report = bench("double", ["mine.py"], desk=Desk(pytest.fail, starting()))
     assert [row.status for row in report.cases[0].implementations] == [Status.PASSED, Status.PASSED, Status.WRONG]
 
 
@@ -52,8 +53,8 @@ def test_every_repeat_has_a_worker_that_no_other_has() -> None:
         targets.append(target)
         return starting()(target)
 
-    settings = BenchSettings(repeat=3, target="sm_80", loading=Loading(which="derived", dtype="float16"))
-    report = bench("double", (), settings, start_worker=start, notify=pytest.fail)
+    settings = BenchSettings(repeat=3, loading=Loading(which="derived", dtype="float16"))
+    report = bench("double", (), settings, desk=Desk(pytest.fail, start, target="sm_80"))
     assert targets == ["sm_80"] * 3
     assert len(report.cases[0].implementations[0].repeats_us) == 3
     assert report.command == "kernelwright bench double --dtype float16 --target sm_80 --repeat 3"
@@ -69,7 +70,7 @@ def test_every_repeat_has_a_worker_that_no_other_has() -> None:
     ],
 )
 def test_a_case_that_is_named_is_measured_even_if_it_is_held_out(settings: BenchSettings, cases: list[str]) -> None:
-    report = bench("double", (), settings, start_worker=starting(), notify=pytest.fail)
+    report = bench("double", (), settings, desk=Desk(pytest.fail, starting()))
     assert [case.case for case in report.cases] == cases
 
 
@@ -89,14 +90,13 @@ def test_every_setting_that_is_not_the_default_is_in_the_command() -> None:
 def test_a_problem_that_does_not_qualify_is_measured_only_where_that_is_allowed() -> None:
     worker = FakeWorker(qualification=QualificationReport(problem="double", qualifies=False, reason="zeros would pass"))
     with pytest.raises(ProblemError, match="double does not qualify: zeros would pass"):
-        bench("double", start_worker=starting(worker), notify=pytest.fail)
+        bench("double", desk=Desk(pytest.fail, starting(worker)))
     notes: list[str] = []
     bench(
         "double",
         (),
         BenchSettings(loading=Loading(which="derived", unqualified=True)),
-        start_worker=starting(worker),
-        notify=notes.append,
+        desk=Desk(notes.append, starting(worker)),
     )
     assert notes == ["going on although double does not qualify: zeros would pass"]
 

@@ -17,6 +17,7 @@ from kernelwright.errors import ProblemError, RequestError, WorkerError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.bench import BenchSettings
 from kernelwright.jobs.bench_series import bench_series, one_ahead
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import AS_KEPT, BenchSeries, Loading, ProblemInfo
 from started import starting
 
@@ -47,7 +48,7 @@ def test_a_problem_that_fails_is_named_and_all_results_so_far_are_kept_after_eac
     kept: list[BenchSeries] = []
     notes: list[str] = []
     series = bench_series(
-        several, BenchSettings(compile=False), start_worker=starting(Choosy()), notify=notes.append, keep=kept.append
+        several, BenchSettings(compile=False), keep=kept.append, desk=Desk(notes.append, starting(Choosy()))
     )
     assert [len(one.reports) for one in kept] == [0, 1]
     assert kept[-1] == series
@@ -64,13 +65,13 @@ def test_a_problem_that_fails_is_named_and_all_results_so_far_are_kept_after_eac
 
 def test_every_repeat_has_a_worker_that_no_other_has() -> None:
     starter = Starter(make=lambda number: FakeWorker())
-    bench_series("several", BenchSettings(repeat=2), start_worker=starter, notify=lambda text: None)
+    bench_series("several", BenchSettings(repeat=2), desk=Desk(lambda text: None, starter))
     assert sorted(starter.started) == sorted(starter.ended) == [0, 1, 2, 3]
 
 
 def test_a_folder_without_problems_is_refused() -> None:
     with pytest.raises(RequestError, match="several/first holds no folders of problems"):
-        bench_series("several/first", start_worker=pytest.fail, notify=pytest.fail)
+        bench_series("several/first", desk=Desk(pytest.fail, pytest.fail))
 
 
 @dataclass

@@ -10,6 +10,7 @@ import pytest
 from command_line import PROBLEM
 from fakes import ENVIRONMENT, FakeWorker
 from kernelwright.jobs.check import check
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import Loading, QualificationReport
 from started import starting
 
@@ -26,13 +27,13 @@ def test_a_problem_that_does_not_qualify_is_a_record_and_no_exception(
     problem: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     worker = FakeWorker(qualification=POOR)
-    found = check(problem, start_worker=starting(worker), loading=Loading(which="derived", dtype="float16"))
+    found = check(problem, loading=Loading(which="derived", dtype="float16"), desk=Desk(pytest.fail, starting(worker)))
     assert (found.qualification, found.problem.name) == (POOR, "double")
     assert (worker.dtypes, worker.closed) == (["float16"], True)
     assert capsys.readouterr() == ("", "")
 
 
 def test_eager_pytorch_is_timed_only_where_there_is_a_gpu(problem: Path) -> None:
-    assert sorted(check(problem, start_worker=starting()).eager) == ["big", "odd"]
+    assert sorted(check(problem, desk=Desk(pytest.fail, starting())).eager) == ["big", "odd"]
     nowhere = FakeWorker(where=msgspec.structs.replace(ENVIRONMENT, device=None))
-    assert check(problem, start_worker=starting(nowhere)).eager == {}
+    assert check(problem, desk=Desk(pytest.fail, starting(nowhere))).eager == {}

@@ -7,6 +7,7 @@ import pytest
 from canary_worker import WITHOUT_GPU, Clock, known
 from fakes import MACHINE, FakeWorker
 from kernelwright.jobs.doctor import examine
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import Candidate, Evaluation, Status
 from started import starting
 
@@ -17,7 +18,7 @@ def test_a_sound_machine_with_a_gpu_gives_every_canary_its_known_verdict(
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "")
     worker = Clock(answer=known)
-    found = examine(start_worker=starting(worker))
+    found = examine(Desk(pytest.fail, starting(worker)))
     assert (len(found.canaries), found.failed, found.machine) == (7, (), MACHINE)
     assert (found.providers["OPENAI_API_KEY"], found.providers["ANTHROPIC_API_KEY"]) == (True, False)
     assert worker.closed
@@ -25,12 +26,12 @@ def test_a_sound_machine_with_a_gpu_gives_every_canary_its_known_verdict(
 
 
 def test_without_a_gpu_no_canary_is_timed() -> None:
-    found = examine(start_worker=starting(FakeWorker(answer=known, where=WITHOUT_GPU)))
+    found = examine(Desk(pytest.fail, starting(FakeWorker(answer=known, where=WITHOUT_GPU))))
     assert (len(found.canaries), found.failed) == (4, ())
 
 
 def test_canaries_with_another_verdict_are_named_with_the_figures() -> None:
-    (canary,) = examine(start_worker=starting(Clock(answer=known, resolution=0.05))).failed
+    (canary,) = examine(Desk(pytest.fail, starting(Clock(answer=known, resolution=0.05)))).failed
     assert (canary.what, canary.expected, canary.got) == ("a kernel with 1 % less work", "faster", "tie")
     assert canary.detail == "1.0101 times as fast, 95 % interval 1.0101 to 1.0101"
 
@@ -39,5 +40,5 @@ def test_a_judge_that_lets_wrong_kernels_pass_fails_each_of_their_canaries() -> 
     def lenient(candidate: Candidate, purpose: str) -> Evaluation:
         return Evaluation(status=Status.PASSED)
 
-    found = examine(start_worker=starting(FakeWorker(answer=lenient, where=WITHOUT_GPU)))
+    found = examine(Desk(pytest.fail, starting(FakeWorker(answer=lenient, where=WITHOUT_GPU))))
     assert [canary.expected for canary in found.failed] == ["wrong", "wrong", "rejected"]

@@ -11,6 +11,7 @@ from command_line import PROBLEM, run
 from fakes import FakeWorker
 from kernelwright.jobs.dry_run import dry_run
 from kernelwright.jobs.optimize import optimize
+from kernelwright.jobs.worker import Desk
 from kernelwright.report.dry_run import DryRun
 from llm_server import chat, llm_server
 from proposing import KERNEL, REPLY
@@ -31,9 +32,10 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def shown(**options: object) -> DryRun:
     return dry_run(
-        "double.py", start_worker=starting(FakeWorker()), notify=lambda text: None,
+        "double.py",
+        desk=Desk(lambda text: None, starting(FakeWorker())),
         **{"proposer": "openai", "model": "m", **options},
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("starter", ["kernel.py", None])
@@ -44,9 +46,14 @@ def test_the_first_prompt_is_what_a_run_sends_first(starter: str | None, options
         found = shown(**given)
         assert server.seen == []
         optimize(
-            "double.py", start_worker=starting(FakeWorker()), notify=lambda text: None, proposer="openai", model="m",
-            trials=2, in_flight=1, **given,
-        )  # fmt: skip
+            "double.py",
+            proposer="openai",
+            model="m",
+            trials=2,
+            in_flight=1,
+            desk=Desk(lambda text: None, starting(FakeWorker())),
+            **given,
+        )
         assert found.document == server.seen[0].document
         assert found.address == server.url + server.seen[0].path
 
@@ -59,13 +66,19 @@ def test_the_prompt_is_of_the_library_mode_that_is_given() -> None:
 def test_where_the_search_tunes_first_the_prompt_shows_the_results_as_in_a_run() -> None:
     with llm_server(*[chat(REPLY)] * 9) as server:
         worker, given = FakeWorker(), {"starter": "kernel.py", "base_url": server.url}
-        found = dry_run("double.py", start_worker=starting(worker), notify=lambda text: None,
-                        proposer="openai", model="m", **given)  # fmt: skip
+        found = dry_run(
+            "double.py", proposer="openai", model="m", desk=Desk(lambda text: None, starting(worker)), **given
+        )
         assert len(worker.calls) > 2, "the starter and its tunings"
         optimize(
-            "double.py", start_worker=starting(FakeWorker()), notify=lambda text: None, proposer="openai", model="m",
-            trials=2, in_flight=1, **given,
-        )  # fmt: skip
+            "double.py",
+            proposer="openai",
+            model="m",
+            trials=2,
+            in_flight=1,
+            desk=Desk(lambda text: None, starting(FakeWorker())),
+            **given,
+        )
         assert found.document == server.seen[0].document
 
 
@@ -117,7 +130,7 @@ def test_limits_that_are_not_set_are_said_not_to_be() -> None:
 
 def test_a_proposer_without_a_model_sends_nothing_and_nothing_is_evaluated() -> None:
     worker = FakeWorker()
-    found = dry_run("double.py", start_worker=starting(worker), notify=print, proposer="builtin", starter="kernel.py")
+    found = dry_run("double.py", proposer="builtin", starter="kernel.py", desk=Desk(print, starting(worker)))
     assert (found.address, found.document, found.file) == (None, None, None)
     assert found.remarks == ("builtin asks no model: nothing leaves this machine",)
     assert worker.calls == []

@@ -12,6 +12,7 @@ from fakes import PROBLEM as INFO
 from fakes import FakeWorker
 from kernelwright.jobs.dry_run import dry_run
 from kernelwright.jobs.optimize import optimize, resume
+from kernelwright.jobs.worker import Desk
 from kernelwright.journal import Journal
 from kernelwright.model import FOR_INTERPRETER, Budget, ProblemInfo
 from kernelwright.report.dry_run import dry_run_text
@@ -31,9 +32,14 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def searched(worker: FakeWorker, lines: list[str]) -> None:
     optimize(
-        "double.py", starter="kernel.py", dtype="bfloat16", trials=3, in_flight=1, out="one",
-        start_worker=starting(worker), notify=lines.append,
-    )  # fmt: skip
+        "double.py",
+        starter="kernel.py",
+        dtype="bfloat16",
+        trials=3,
+        in_flight=1,
+        out="one",
+        desk=Desk(lines.append, starting(worker)),
+    )
 
 
 def test_the_first_line_of_a_run_its_record_and_its_reports_name_the_dtype() -> None:
@@ -51,7 +57,7 @@ def test_the_first_line_of_a_run_its_record_and_its_reports_name_the_dtype() -> 
 def test_a_resumed_run_and_the_commands_of_its_report_are_in_its_dtype() -> None:
     searched(FakeWorker(), [])
     worker, lines = FakeWorker(), list[str]()
-    resume("one", Budget(trials=4), start_worker=starting(worker), notify=lines.append)
+    resume("one", Budget(trials=4), desk=Desk(lines.append, starting(worker)))
     assert (worker.dtypes, lines[0]) == (["bfloat16"], "double in bfloat16: waiting for a worker")
     report = Path("one/report.txt").read_text()
     for verb in ("optimize", "verify", "bench", "profile"):
@@ -61,7 +67,7 @@ def test_a_resumed_run_and_the_commands_of_its_report_are_in_its_dtype() -> None
 
 def test_a_dry_run_names_the_dtype() -> None:
     found = dry_run(
-        "double.py", starter="kernel.py", dtype="float16", start_worker=starting(FakeWorker()), notify=lambda text: None
+        "double.py", starter="kernel.py", dtype="float16", desk=Desk(lambda text: None, starting(FakeWorker()))
     )
     assert dry_run_text(found).startswith("dry run for double in float16: ")
 

@@ -13,6 +13,7 @@ from fakes import FakeWorker
 from kernelwright.errors import MachineError, RequestError
 from kernelwright.jobs.export import export
 from kernelwright.jobs.exportable import ExportSource, why_no_package
+from kernelwright.jobs.worker import Desk
 from kernelwright.journal import Journal
 from kernelwright.model import Budget, Evaluation, RunInfo, Status
 from kernelwright.report.ending import ending_text
@@ -39,7 +40,7 @@ def answering(status: Status) -> FakeWorker:
 def test_a_candidate_is_verified_and_written_and_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     worker = FakeWorker(problem=DOUBLE)
     start = starting(worker)
-    found = export(SOURCE, start_worker=start, notify=pytest.fail, format="kernelbench", out=Path("there"))
+    found = export(SOURCE, format="kernelbench", out=Path("there"), desk=Desk(pytest.fail, start))
     assert (found.folder, found.files, found.checked) == (Path("there"), ("double_model_new.py",), None)
     assert KERNEL.strip() in Path("there/double_model_new.py").read_text()
     assert [purpose for _, purpose in worker.calls] == ["verify"]
@@ -48,7 +49,7 @@ def test_a_candidate_is_verified_and_written_and_nothing_is_printed(capfd: pytes
 
 
 def test_a_wrong_candidate_is_a_reason_and_leaves_no_folder() -> None:
-    found = export(SOURCE, start_worker=starting(answering(Status.WRONG)), notify=pytest.fail)
+    found = export(SOURCE, desk=Desk(pytest.fail, starting(answering(Status.WRONG))))
     assert (found.folder, found.reason) == (None, "mine.py is wrong: off by one")
     assert not Path("exports").exists()
 
@@ -61,7 +62,7 @@ def test_what_a_problem_needs_beside_its_file_is_in_the_package() -> None:
     source = ExportSource("mine.py", problem="own")
     cases = tuple(msgspec.structs.replace(one, input_names=("x",)) for one in DOUBLE.cases)
     worker = FakeWorker(problem=msgspec.structs.replace(DOUBLE, cases=cases))
-    found = export(source, start_worker=starting(worker), notify=lambda said: None, format="hf-kernels")
+    found = export(source, format="hf-kernels", desk=Desk(lambda said: None, starting(worker)))
     assert found.folder is not None
     home = found.folder / "build" / "torch-cuda"
     assert (home / "sources" / "nets.py").read_text() == "WIDTH = 64\n"
@@ -70,7 +71,7 @@ def test_what_a_problem_needs_beside_its_file_is_in_the_package() -> None:
 
 def test_a_candidate_that_could_not_be_judged_is_the_machine_s_fault() -> None:
     with pytest.raises(MachineError, match=r"mine\.py could not be verified here: off by one"):
-        export(SOURCE, start_worker=starting(answering(Status.NOT_VERIFIED)), notify=pytest.fail)
+        export(SOURCE, desk=Desk(pytest.fail, starting(answering(Status.NOT_VERIFIED))))
 
 
 def test_a_folder_that_holds_something_is_not_written_over() -> None:
@@ -78,12 +79,12 @@ def test_a_folder_that_holds_something_is_not_written_over() -> None:
     Path("there/notes.txt").touch()
     start = starting(FakeWorker(problem=DOUBLE))
     with pytest.raises(RequestError, match="there is not empty"):
-        export(SOURCE, start_worker=start, notify=pytest.fail, format="kernelbench", out="there")
+        export(SOURCE, format="kernelbench", out="there", desk=Desk(pytest.fail, start))
 
 
 def test_a_candidate_s_file_needs_a_problem_and_no_worker_is_started_without() -> None:
     with pytest.raises(RequestError, match=r"mine\.py is no run's folder"):
-        export(ExportSource("mine.py"), start_worker=pytest.fail, notify=pytest.fail)
+        export(ExportSource("mine.py"), desk=Desk(pytest.fail, pytest.fail))
 
 
 def test_a_trial_that_is_not_the_confirmed_best_is_notified_and_its_verdict_is_the_journal_s() -> None:
@@ -92,7 +93,7 @@ def test_a_trial_that_is_not_the_confirmed_best_is_notified_and_its_verdict_is_t
     worker = FakeWorker(problem=DOUBLE)
     notes: list[str] = []
     found = export(
-        ExportSource("one", trial=1), start_worker=starting(worker), notify=notes.append, format="config", out="there"
+        ExportSource("one", trial=1), format="config", out="there", desk=Desk(notes.append, starting(worker))
     )
     assert found.files == ("best_config.json",)
     assert notes == ["trial 1 is not the confirmed best of one"]

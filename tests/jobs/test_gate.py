@@ -13,6 +13,7 @@ from kernelwright.codec import document_text
 from kernelwright.errors import RequestError
 from kernelwright.jobs.bench import BenchSettings, bench
 from kernelwright.jobs.gate import gate, judged_case
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import BenchCase, BenchReport, Implementation, Loading, Status
 from started import starting
 
@@ -27,14 +28,14 @@ def baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("double/problem.py").write_text(PROBLEM)
     Path("double/starter.py").write_text("BLOCK = 64\n")
     Path("mine.py").write_text("BLOCK = 512\n")
-    report = bench("double", ["mine.py"], start_worker=starting(), notify=pytest.fail)
+    report = bench("double", ["mine.py"], desk=Desk(pytest.fail, starting()))
     Path("base.json").write_text(document_text(report))
     return Path("base.json")
 
 
 def outcomes(source: str, max_slowdown: float = 0.02, worker: FakeWorker | None = None) -> list[str]:
     Path("mine.py").write_text(source)
-    found = gate("double", "mine.py", "base.json", max_slowdown, start_worker=starting(worker), notify=pytest.fail)
+    found = gate("double", "mine.py", "base.json", max_slowdown, desk=Desk(pytest.fail, starting(worker)))
     return [case.outcome for case in found.cases]
 
 
@@ -109,13 +110,13 @@ def test_a_report_without_the_baseline_s_text_is_refused(baseline: Path) -> None
     report = msgspec.json.decode(baseline.read_bytes(), type=BenchReport)
     baseline.write_text(document_text(msgspec.structs.replace(report, candidates={})))
     with pytest.raises(RequestError, match="does not hold the text of 'mine'"):
-        gate("double", "mine.py", "base.json", 0.02, start_worker=starting(), notify=pytest.fail)
+        gate("double", "mine.py", "base.json", 0.02, desk=Desk(pytest.fail, starting()))
 
 
 def test_a_baseline_that_cannot_be_told_is_refused() -> None:
     Path("other.py").write_text("BLOCK = 512\n")
     with pytest.raises(RequestError, match="no row named 'other', and not exactly one candidate: starter, mine"):
-        gate("double", "other.py", "base.json", 0.02, start_worker=starting(), notify=pytest.fail)
+        gate("double", "other.py", "base.json", 0.02, desk=Desk(pytest.fail, starting()))
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"problem": 3}', None])
@@ -123,12 +124,12 @@ def test_a_file_that_is_no_report_is_refused(content: str | None) -> None:
     if content is not None:
         Path("bad.json").write_text(content)
     with pytest.raises(RequestError, match=r"bad\.json is no report"):
-        gate("double", "mine.py", "bad.json", 0.02, start_worker=starting(), notify=pytest.fail)
+        gate("double", "mine.py", "bad.json", 0.02, desk=Desk(pytest.fail, starting()))
 
 
 def test_the_cases_are_those_of_the_report_or_chosen_ones_of_them() -> None:
     def names(settings: BenchSettings) -> list[str]:
-        found = gate("double", "mine.py", "base.json", 0.02, settings, start_worker=starting(), notify=pytest.fail)
+        found = gate("double", "mine.py", "base.json", 0.02, settings, desk=Desk(pytest.fail, starting()))
         return [one.case for one in found.cases]
 
     assert names(BenchSettings()) == ["big", "odd"]
@@ -146,5 +147,5 @@ def test_the_dtype_is_that_of_the_earlier_report_unless_another_is_asked_for(bas
         (BenchSettings(loading=Loading(which="derived", dtype="float16")), "float16"),
     ):
         worker = FakeWorker()
-        gate("double", "mine.py", baseline, 0.02, settings, start_worker=starting(worker), notify=pytest.fail)
+        gate("double", "mine.py", baseline, 0.02, settings, desk=Desk(pytest.fail, starting(worker)))
         assert worker.dtypes == [dtype]

@@ -10,6 +10,7 @@ from command_line import PROBLEM
 from fakes import FakeWorker
 from kernelwright.errors import RequestError
 from kernelwright.jobs.importing import import_seeds
+from kernelwright.jobs.worker import Desk
 from started import starting
 
 KERNEL = "class ModelNew:\n    pass\n\n\nBLOCK = {block}\n"
@@ -31,9 +32,7 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_passes_is_written_beside_the_record_and_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     worker = FakeWorker()
     notes: list[str] = []
-    found = import_seeds(
-        Path("double"), Path("agent"), start_worker=starting(worker), notify=notes.append, out=Path("there")
-    )
+    found = import_seeds(Path("double"), Path("agent"), out=Path("there"), desk=Desk(notes.append, starting(worker)))
     assert sorted(file.name for file in Path("there").iterdir()) == ["best.py", "imported.json", "round_1.py"]
     assert (found.folder, found.best, found.imported.best) == (Path("there"), Path("there/best.py"), "round_1")
     assert found.imported.starter is not None
@@ -44,7 +43,7 @@ def test_what_passes_is_written_beside_the_record_and_nothing_is_printed(capsys:
 
 
 def test_kernels_beyond_the_limit_are_named_and_not_tried() -> None:
-    found = import_seeds("double", "agent", start_worker=starting(), notify=lambda text: None, limit=1)
+    found = import_seeds("double", "agent", limit=1, desk=Desk(lambda text: None, starting()))
     assert found.folder == Path("imports/double-kernelagent")
     assert [one.seed.name for one in found.imported.seeds] == ["round_1"]
     assert found.imported.left == ("round_2",)
@@ -52,11 +51,11 @@ def test_kernels_beyond_the_limit_are_named_and_not_tried() -> None:
 
 def test_where_none_passes_there_is_no_best() -> None:
     source = "agent/optimization_trace/round_2"
-    found = import_seeds("double", source, start_worker=starting(), notify=lambda text: None)
+    found = import_seeds("double", source, desk=Desk(lambda text: None, starting()))
     assert (found.best, found.imported.best) == (None, None)
     assert not (found.folder / "best.py").exists()
 
 
 def test_a_folder_that_holds_something_is_refused_before_a_worker_starts() -> None:
     with pytest.raises(RequestError, match="agent is not empty"):
-        import_seeds("double", "agent", start_worker=pytest.fail, notify=pytest.fail, out="agent")
+        import_seeds("double", "agent", out="agent", desk=Desk(pytest.fail, pytest.fail))

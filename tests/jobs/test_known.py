@@ -15,6 +15,7 @@ from generated import MM, of_product, of_rows
 from kernelwright import codec
 from kernelwright.errors import NothingToWin, RequestError
 from kernelwright.jobs.optimize import optimize, resume
+from kernelwright.jobs.worker import Desk
 from kernelwright.journal import Journal
 from kernelwright.model import (
     AS_KEPT,
@@ -66,7 +67,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def search(worker: FakeWorker | None = None, lines: list[str] | None = None, **options: Any) -> Any:
     notes = [] if lines is None else lines
     options = {"trials": 2, "in_flight": 1, "out": "run", **options}
-    return optimize("double", start_worker=starting(worker or Traced()), notify=notes.append, **options)
+    return optimize("double", desk=Desk(notes.append, starting(worker or Traced())), **options)
 
 
 def info_of(folder: str) -> RunInfo:
@@ -171,7 +172,7 @@ def test_there_is_a_limit_and_the_starter_is_none_of_them() -> None:
 def test_a_run_with_known_kernels_is_resumed() -> None:
     write("gallery/softmax", 512, SMALL)
     search(trials=1)
-    found = resume("run", Budget(trials=3), start_worker=starting(Traced()), notify=lambda line: None)
+    found = resume("run", Budget(trials=3), desk=Desk(lambda line: None, starting(Traced())))
     assert found.view.by_number[1].proposal.author == "known kernel"
 
 

@@ -13,6 +13,7 @@ from fakes import ENVIRONMENT, FakeWorker
 from fakes import PROBLEM as INFO
 from kernelwright.errors import ProblemError, RequestError
 from kernelwright.jobs.loading import load_problem, load_qualified, read_problem, require_verifiable
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import Case, CaseInfo, Environment, Loading, ProblemInfo, QualificationReport
 from started import starting
 
@@ -47,7 +48,9 @@ def test_the_worker_is_started_for_the_target_and_ends_with_the_block(file: Path
         targets.append(target)
         return starting(worker)(target)
 
-    with load_problem(read_problem(file), start_worker=start, target="sm_80", loading=Loading(dtype="float16")) as (
+    with load_problem(
+        read_problem(file), Desk(pytest.fail, start, target="sm_80"), loading=Loading(dtype="float16")
+    ) as (
         given,
         info,
     ):
@@ -62,9 +65,7 @@ def test_a_case_that_the_problem_does_not_have_is_refused_and_the_worker_ends(fi
     worker = FakeWorker(qualification=POOR)
     with (
         pytest.raises(RequestError, match=r"double has no case 'huge' \(its cases: small, big, odd\)"),
-        load_qualified(
-            read_problem(file), file, start_worker=starting(worker), notify=pytest.fail, cases=("big", "huge")
-        ),
+        load_qualified(read_problem(file), file, Desk(pytest.fail, starting(worker)), cases=("big", "huge")),
     ):
         pass
     assert worker.closed
@@ -74,7 +75,7 @@ def test_a_problem_that_does_not_qualify_is_refused_by_the_name_that_the_user_ga
     worker = FakeWorker(qualification=POOR)
     with (
         pytest.raises(ProblemError, match=r"mine does not qualify: zeros would pass .*kernelwright check mine"),
-        load_qualified(read_problem(file), "mine", start_worker=starting(worker), notify=pytest.fail),
+        load_qualified(read_problem(file), "mine", Desk(pytest.fail, starting(worker))),
     ):
         pass
     assert worker.closed
@@ -93,11 +94,7 @@ def test_what_was_allowed_and_what_could_not_be_judged_is_notified(
     notes: list[str] = []
     start = starting(FakeWorker(qualification=report))
     with load_qualified(
-        read_problem(file),
-        "mine",
-        start_worker=start,
-        notify=notes.append,
-        loading=Loading(which="derived", unqualified=True),
+        read_problem(file), "mine", Desk(notes.append, start), loading=Loading(which="derived", unqualified=True)
     ):
         pass
     assert notes == [said]

@@ -23,7 +23,7 @@ from kernelwright.jobs.in_mode_any import said_of
 from kernelwright.jobs.optimize import optimize, resume
 from kernelwright.jobs.runs import QUALIFYING, READING, STARTING
 from kernelwright.jobs.settings import read_settings
-from kernelwright.jobs.worker import StartWorker
+from kernelwright.jobs.worker import Desk, StartWorker
 from kernelwright.journal import Event, EventKind, Journal, RunState
 from kernelwright.model import (
     AS_KEPT,
@@ -60,7 +60,7 @@ def silent(line: str) -> None:
 
 def test_a_search_gives_its_folder_its_verdict_and_the_confirmed_best(capfd: pytest.CaptureFixture[str]) -> None:
     lines: list[str] = []
-    found = optimize("double", trials=16, seed=3, in_flight=1, start_worker=starting(), notify=lines.append)
+    found = optimize("double", trials=16, seed=3, in_flight=1, desk=Desk(lines.append, starting()))
     assert found.folder.parent == Path("runs")
     assert found.outcome.reason is StopReason.TRIALS
     assert found.budget == Budget(trials=16)
@@ -78,37 +78,35 @@ def test_a_search_gives_its_folder_its_verdict_and_the_confirmed_best(capfd: pyt
 def test_a_run_is_not_resumed_where_nothing_of_its_problem_can_be_verified() -> None:
     timed = tuple(one for one in INFO.cases if one.case.timed)
     problem = msgspec.structs.replace(INFO, cases=timed)
-    optimize("double", out="run", trials=2, start_worker=starting(FakeWorker(problem=problem)), notify=silent)
+    optimize("double", out="run", trials=2, desk=Desk(silent, starting(FakeWorker(problem=problem))))
     worker = FakeWorker(problem=problem, where=msgspec.structs.replace(ENVIRONMENT, device=None))
     with pytest.raises(ProblemError, match=r"nothing of double can be verified here.*a machine with a GPU"):
-        resume("run", Budget(trials=4), start_worker=starting(worker), notify=silent)
+        resume("run", Budget(trials=4), desk=Desk(silent, starting(worker)))
     assert (worker.calls, worker.closed) == ([], True)
 
 
 def test_the_texts_of_a_run_are_read_after_its_session_too() -> None:
     words = {"proposer": "mailbox", "option": {"tuning": 0}, "trials": 2}
-    found = optimize("double", out="run", start_worker=starting(), notify=silent, **words)
+    found = optimize("double", out="run", desk=Desk(silent, starting()), **words)
     assert found.outcome.reason is StopReason.WAITING
     (found.folder / "mailbox/001.reply.py").write_text(SOURCE.replace("BLOCK=1024", "BLOCK=256"))
-    again = resume("run", start_worker=starting(), notify=silent)
+    again = resume("run", desk=Desk(silent, starting()))
     reply = again.view.by_number[1].proposal.reply
     assert reply is not None
     assert "BLOCK=256" in again.view.blob(reply)
 
 
 def test_a_run_is_resumed_with_other_limits_which_it_keeps(capfd: pytest.CaptureFixture[str]) -> None:
-    optimize("double", trials=3, out="run", start_worker=starting(), notify=silent)
-    again = resume("run", Budget(trials=6), start_worker=starting(), notify=silent)
+    optimize("double", trials=3, out="run", desk=Desk(silent, starting()))
+    again = resume("run", Budget(trials=6), desk=Desk(silent, starting()))
     assert len(again.view.trials) == 6
-    assert resume(Path("run"), Budget(minutes=5), start_worker=starting(), notify=silent).budget == Budget(
-        trials=6, minutes=5
-    )
+    assert resume(Path("run"), Budget(minutes=5), desk=Desk(silent, starting())).budget == Budget(trials=6, minutes=5)
     assert capfd.readouterr() == ("", "")
 
 
 def test_no_kernel_that_passes_is_a_result_without_a_best() -> None:
     Path("double/starter.py").write_text(SOURCE + "# fails: wrong\n")
-    found = optimize("double", trials=2, start_worker=starting(), notify=silent)
+    found = optimize("double", trials=2, desk=Desk(silent, starting()))
     assert found.best is None
     assert found.verdict.startswith("no kernel passed (")
 
@@ -123,7 +121,7 @@ def test_a_display_that_the_caller_brings_replaces_the_lines() -> None:
         yield lambda event: kinds.append(event.kind)
 
     lines: list[str] = []
-    optimize("double", trials=2, start_worker=starting(), notify=lines.append, display=display)
+    optimize("double", trials=2, desk=Desk(lines.append, starting(), display=display))
     assert kinds[0] is EventKind.STARTED
     assert kinds[-1] is EventKind.STOPPED
     assert [line.partition(":")[0] for line in lines] == ["double", READING, QUALIFYING, "run folder", "double"]
@@ -131,9 +129,9 @@ def test_a_display_that_the_caller_brings_replaces_the_lines() -> None:
 
 def test_without_a_settings_file_that_is_given_none_is_read() -> None:
     Path("kernelwright.toml").write_text("trials = 2\nseed = 7\n")
-    assert optimize("double", trials=3, start_worker=starting(), notify=silent).view.info.settings.seed == 0
+    assert optimize("double", trials=3, desk=Desk(silent, starting())).view.info.settings.seed == 0
     file = read_settings(None, silent)
-    found = optimize("double", settings=file, trials=3, start_worker=starting(), notify=silent)
+    found = optimize("double", settings=file, trials=3, desk=Desk(silent, starting()))
     assert (found.view.info.settings.seed, found.budget) == (7, Budget(trials=3))
 
 
@@ -141,15 +139,15 @@ def test_what_only_a_settings_file_names_is_refused_where_nobody_can_be_asked(fo
     Path("kernelwright.toml").write_text(f'lessons = "{folder.parent / "cards"}"\n')
     file = read_settings(None, silent)
     with pytest.raises(RequestError, match="which was not typed"):
-        optimize("double", settings=file, trials=2, start_worker=starting(), notify=silent)
+        optimize("double", settings=file, trials=2, desk=Desk(silent, starting()))
     asked: list[str] = []
 
     def agree(question: str) -> bool:
         asked.append(question)
         return True
 
-    optimize("double", settings=file, trials=2, start_worker=starting(), notify=silent, ask=agree)
-    optimize("double", settings=file, trials=2, start_worker=starting(), notify=silent)
+    optimize("double", settings=file, trials=2, desk=Desk(silent, starting(), ask=agree))
+    optimize("double", settings=file, trials=2, desk=Desk(silent, starting()))
     assert len(asked) == 1, "consent is remembered"
     assert asked[0].endswith("Allow it?")
 
@@ -160,11 +158,11 @@ def test_an_option_that_does_not_exist_or_fit_is_refused_before_a_worker_starts(
 
     for options, words in (({"trails": 3}, "trails"), ({"trials": 0}, "trials"), ({"trials": "many"}, "trials")):
         with pytest.raises(RequestError, match=words):
-            optimize("double", start_worker=start, notify=silent, **options)  # type: ignore[arg-type]
+            optimize("double", desk=Desk(silent, start), **options)  # type: ignore[arg-type]
     with pytest.raises(RequestError, match="no problem is named"):
-        optimize(start_worker=start, notify=silent)  # type: ignore[arg-type]
+        optimize(desk=Desk(silent, start))  # type: ignore[arg-type]
     with pytest.raises(ProblemError, match="no problem at 'triple'"):
-        optimize("triple", start_worker=start, notify=silent)  # type: ignore[arg-type]
+        optimize("triple", desk=Desk(silent, start))  # type: ignore[arg-type]
 
 
 def test_what_needs_no_gpu_ends_a_run_before_the_problem_is_qualified() -> None:
@@ -175,41 +173,41 @@ def test_what_needs_no_gpu_ends_a_run_before_the_problem_is_qualified() -> None:
     Path("double/starter.py").unlink()
     worker = Unasked(generated=Generated(reason="an operator that is not converted"))
     with pytest.raises(RequestError, match="cannot become a candidate: an operator that is not converted"):
-        optimize("double", trials=2, start_worker=starting(worker), notify=silent)
+        optimize("double", trials=2, desk=Desk(silent, starting(worker)))
 
 
 def test_a_torch_that_is_newer_than_those_tried_is_named_at_the_start_and_in_the_error() -> None:
     new, lines = msgspec.structs.replace(ENVIRONMENT, torch="99.0.1"), list[str]()
-    optimize("double", trials=1, out="run", start_worker=starting(FakeWorker(where=new)), notify=lines.append)
+    optimize("double", trials=1, out="run", desk=Desk(lines.append, starting(FakeWorker(where=new))))
     assert lines[2].startswith("torch 99.0.1 is newer than")
     lines.clear()
-    resume("run", Budget(trials=2), start_worker=starting(FakeWorker(where=new)), notify=lines.append)
+    resume("run", Budget(trials=2), desk=Desk(lines.append, starting(FakeWorker(where=new))))
     assert lines[1].startswith("torch 99.0.1 is newer than")
     Path("double/starter.py").unlink()
     worker = FakeWorker(where=new, generated=Generated(reason="a new form"))
     with pytest.raises(RequestError, match=r"a new form; torch 99\.0\.1 is newer than"):
-        optimize("double", trials=2, start_worker=starting(worker), notify=silent)
+        optimize("double", trials=2, desk=Desk(silent, starting(worker)))
 
 
 def test_a_problem_that_does_not_qualify_and_a_machine_without_torch_raise() -> None:
     poor = FakeWorker(qualification=QualificationReport(problem="double", qualifies=False, reason="zeros would pass"))
     with pytest.raises(ProblemError, match="zeros would pass"):
-        optimize("double", trials=2, start_worker=starting(poor), notify=silent)
+        optimize("double", trials=2, desk=Desk(silent, starting(poor)))
     assert not Path("runs").exists()
     lines: list[str] = []
-    optimize("double", trials=2, unqualified=True, start_worker=starting(poor), notify=lines.append)
+    optimize("double", trials=2, unqualified=True, desk=Desk(lines.append, starting(poor)))
     assert lines[3] == "going on although double does not qualify: zeros would pass"
 
     def start(target: str | None) -> None:
         raise MachineError("no torch", "install it")
 
     with pytest.raises(MachineError):
-        optimize("double", trials=2, start_worker=start, notify=silent)  # type: ignore[arg-type]
+        optimize("double", trials=2, desk=Desk(silent, start))  # type: ignore[arg-type]
 
 
 def test_the_control_arm_follows_without_a_word_of_its_own_on_the_streams(capfd: pytest.CaptureFixture[str]) -> None:
     lines: list[str] = []
-    optimize("double", trials=4, control="random", out="run", start_worker=starting(), notify=lines.append)
+    optimize("double", trials=4, control="random", out="run", desk=Desk(lines.append, starting()))
     with Journal.open(Path("run/control_arm")) as journal:
         assert journal.info.settings.strategy == "random"
     assert any(line.startswith("control arm: ") for line in lines)
@@ -219,7 +217,7 @@ def test_the_control_arm_follows_without_a_word_of_its_own_on_the_streams(capfd:
 def beside(generated: Generated, library: LibraryMode | None = None) -> tuple[FakeWorker, list[str]]:
     Path("plain.py").write_text(PROBLEM)
     worker, lines = FakeWorker(generated=generated), list[str]()
-    optimize("plain.py", out="run", trials=1, library=library, start_worker=starting(worker), notify=lines.append)
+    optimize("plain.py", out="run", trials=1, library=library, desk=Desk(lines.append, starting(worker)))
     return worker, [line for line in lines if line.startswith("for reference")]
 
 
@@ -233,7 +231,7 @@ def test_a_kernel_of_templates_has_the_library_calls_it_replaces_judged_beside_i
     assert "torch.mm(" in text
     assert "# kernelwright bench plain.py run/in_mode_any.py --library any\n" in text
     assert "torch.mm(" not in Path("run/best_kernel.py").read_text()
-    resume("run", Budget(trials=2), start_worker=starting(again := FakeWorker(generated=both)), notify=silent)
+    resume("run", Budget(trials=2), desk=Desk(silent, starting(again := FakeWorker(generated=both))))
     assert again.libraries == ["none"]
 
 
@@ -244,14 +242,14 @@ CALLED = of_rows(MM)
 def test_where_only_library_calls_give_a_first_kernel_the_search_allows_them_and_says_why() -> None:
     Path("plain.py").write_text(PROBLEM)
     worker, lines = FakeWorker(generated=CALLED, problem=replace(INFO, library="finish")), list[str]()
-    found = optimize("plain.py", out="run", trials=1, start_worker=starting(worker), notify=lines.append)
+    found = optimize("plain.py", out="run", trials=1, desk=Desk(lines.append, starting(worker)))
     assert worker.libraries == [None, "any"]
     needs = "it calls aten.mm, which needs LIBRARY = 'any' (--library any)"
     assert f"there is no first kernel without library calls: {needs}; the search allows them (mode any)" in lines
     info = found.view.info
     assert (info.problem.library, info.settings.library, state_of(found.view)) == ("any", "any", State.ANY)
     assert "LIBRARY = 'any'" in Path("run/best_kernel.py").read_text()
-    resume("run", Budget(trials=2), start_worker=starting(again := FakeWorker(generated=CALLED)), notify=silent)
+    resume("run", Budget(trials=2), desk=Desk(silent, starting(again := FakeWorker(generated=CALLED))))
     assert again.libraries == ["any"]
 
 
@@ -260,7 +258,7 @@ def test_a_mode_that_was_stated_is_not_widened() -> None:
     for problem in (replace(INFO, library="finish", is_library_stated=True), replace(INFO, library="none")):
         worker, given = FakeWorker(generated=CALLED, problem=problem), None if problem.is_library_stated else "none"
         with pytest.raises(RequestError, match=r"it calls aten\.mm, which needs LIBRARY = 'any'"):
-            optimize("plain.py", trials=1, library=given, start_worker=starting(worker), notify=silent)
+            optimize("plain.py", trials=1, library=given, desk=Desk(silent, starting(worker)))
         assert "any" not in worker.libraries
 
 
@@ -276,7 +274,7 @@ def test_a_reference_that_cannot_be_judged_leaves_the_search_finished() -> None:
     both = msgspec.structs.replace(of_rows(MM), templates=of_rows().captures)
     lines: list[str] = []
     worker = Lost(generated=both)
-    result = optimize("plain.py", out="run", trials=1, start_worker=starting(worker), notify=lines.append)
+    result = optimize("plain.py", out="run", trials=1, desk=Desk(lines.append, starting(worker)))
     assert result.best is not None
     assert "for reference, in mode any: not judged: the worker ended without an answer" in lines
     assert not Path("run/in_mode_any.py").exists()
@@ -295,10 +293,7 @@ def test_there_is_nothing_beside_a_kernel_without_templates() -> None:
 
 
 def with_model(start_worker: StartWorker, server: LlmServer, **options: Any) -> None:
-    optimize(
-        "double", start_worker=start_worker, notify=silent, proposer="openai", model="m",
-        base_url=server.url, **options,
-    )  # fmt: skip
+    optimize("double", proposer="openai", model="m", base_url=server.url, desk=Desk(silent, start_worker), **options)
 
 
 def never(target: str | None) -> AbstractContextManager[Worker]:
@@ -321,4 +316,4 @@ def test_a_limit_in_usd_is_refused_also_where_a_run_without_a_price_is_resumed()
         with pytest.raises(ProviderError, match="status 400"):
             with_model(starting(FakeWorker()), server, out="run", option={"tuning": 0})
         with pytest.raises(ConfigError, match="the price of m is not known"):
-            resume("run", Budget(usd=1.0), start_worker=never, notify=silent, ask=lambda question: True)
+            resume("run", Budget(usd=1.0), desk=Desk(silent, never, ask=lambda question: True))

@@ -10,7 +10,8 @@ import pytest
 from command_line import PROBLEM
 from fakes import CASES, ENVIRONMENT, FakeWorker
 from kernelwright.errors import MachineError
-from kernelwright.jobs.profile import profile
+from kernelwright.jobs.profile import ProfileSettings, profile
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import BenchReport, Candidate, Status
 from kernelwright.report.profiled import Profiled
 from started import starting
@@ -32,12 +33,10 @@ def test_each_profile_is_shown_as_soon_as_it_is_there_and_nothing_is_printed(
     found = profile(
         problem,
         KERNEL,
-        start_worker=starting(worker),
-        notify=pytest.fail,
         show=lambda one: seen.append((one, len(worker.calls))),
         name="mine",
-        cases=("big", "odd"),
-        framework=True,
+        settings=ProfileSettings(("big", "odd"), framework=True),
+        desk=Desk(pytest.fail, starting(worker)),
     )
     assert [(one.name, one.case.case.name) for one in found.profiles] == [
         ("mine", "big"),
@@ -52,7 +51,7 @@ def test_each_profile_is_shown_as_soon_as_it_is_there_and_nothing_is_printed(
 
 
 def test_the_timed_cases_are_profiled_where_none_is_named(problem: Path) -> None:
-    found = profile(problem, KERNEL, start_worker=starting(), notify=pytest.fail)
+    found = profile(problem, KERNEL, desk=Desk(pytest.fail, starting()))
     assert [one.case.case.name for one in found.profiles] == [case.name for case in CASES if case.timed]
 
 
@@ -77,7 +76,9 @@ class Halting(FakeWorker):
 def test_a_candidate_that_fails_ends_the_profile_with_what_was_found_before(problem: Path) -> None:
     notes: list[str] = []
     cases = ("big", "odd")
-    found = profile(problem, KERNEL, start_worker=starting(Halting()), notify=notes.append, cases=cases, framework=True)
+    found = profile(
+        problem, KERNEL, ProfileSettings(cases, framework=True), desk=Desk(notes.append, starting(Halting()))
+    )
     assert [(one.name, one.case.case.name) for one in found.profiles] == [("candidate", "big")]
     assert notes == ["eager failed on big: off by one", "candidate failed on odd: off by one"]
     assert found.failure == notes[-1]
@@ -86,5 +87,5 @@ def test_a_candidate_that_fails_ends_the_profile_with_what_was_found_before(prob
 def test_the_framework_is_not_profiled_without_a_gpu(problem: Path) -> None:
     nowhere = FakeWorker(where=msgspec.structs.replace(ENVIRONMENT, device=None))
     with pytest.raises(MachineError, match="--framework needs a GPU"):
-        profile(problem, KERNEL, start_worker=starting(nowhere), notify=pytest.fail, framework=True)
+        profile(problem, KERNEL, ProfileSettings(framework=True), desk=Desk(pytest.fail, starting(nowhere)))
     assert nowhere.closed

@@ -15,6 +15,7 @@ from fakes import FakeWorker
 from kernelwright.errors import MachineError, RequestError
 from kernelwright.export.op import op_files
 from kernelwright.jobs.recheck import Recheck, recheck
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import Evaluation, Status
 from rechecked import FAST, SLOW, in_graphs, package, right
 from started import starting
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.process
 
 
 def recheck_fake(folder: Path, answer: Any = right, timing: bool = True) -> Recheck:
-    return recheck(folder, start_worker=starting(FakeWorker(answer=answer)), notify=pytest.fail, timing=timing)
+    return recheck(folder, timing=timing, desk=Desk(pytest.fail, starting(FakeWorker(answer=answer))))
 
 
 def test_right_and_faster_comes_with_what_changed_and_nothing_is_printed(
@@ -41,7 +42,7 @@ def test_what_the_benchmark_writes_is_notified_and_its_failure_is_the_machine_s(
     notes: list[str] = []
     worker = FakeWorker(answer=right)
     with pytest.raises(MachineError, match="the benchmark of fast_softmax failed"):
-        recheck(folder, start_worker=starting(worker), notify=notes.append)
+        recheck(folder, desk=Desk(notes.append, starting(worker)))
     assert notes == ["out of memory"]
     assert worker.closed
 
@@ -54,14 +55,14 @@ def test_the_kernel_may_hold_the_library_steps_that_it_might_when_it_was_exporte
     assert json.loads(files["fast_softmax/wins.json"])["library"] == "any"
     write(files, tmp_path)
     worker = FakeWorker(answer=right)
-    recheck(tmp_path, start_worker=starting(worker), notify=pytest.fail, timing=False)
+    recheck(tmp_path, timing=False, desk=Desk(pytest.fail, starting(worker)))
     place = tmp_path / "fast_softmax" / "provenance.json"
     provenance = json.loads(place.read_text())
     assert worker.libraries == ["any"]
     del provenance["problem"]["library"]
     place.write_text(json.dumps(provenance))
     with pytest.raises(RequestError, match="not a whole package"):
-        recheck(tmp_path, start_worker=starting(worker), notify=pytest.fail, timing=False)
+        recheck(tmp_path, timing=False, desk=Desk(pytest.fail, starting(worker)))
 
 
 def test_a_wrong_kernel_is_not_timed(tmp_path: Path) -> None:
@@ -113,5 +114,5 @@ def test_a_size_that_pytorch_serves_may_get_slower_still(tmp_path: Path) -> None
 def test_it_is_judged_in_the_dtype_in_which_it_was_found_right(tmp_path: Path) -> None:
     write(op_files(replace(softmax(), problem=msgspec.structs.replace(softmax().problem, dtype="float16"))), tmp_path)
     worker = FakeWorker(answer=right)
-    recheck(tmp_path, start_worker=starting(worker), notify=pytest.fail, timing=False)
+    recheck(tmp_path, timing=False, desk=Desk(pytest.fail, starting(worker)))
     assert worker.dtypes == ["float16"]

@@ -20,6 +20,7 @@ from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.series import optimize_series, resume_series
 from kernelwright.jobs.series_state import read_series
 from kernelwright.jobs.settings import RunOptions, SettingsFile
+from kernelwright.jobs.worker import Desk
 from kernelwright.journal import Journal
 from kernelwright.model import (
     AS_KEPT,
@@ -80,7 +81,7 @@ class Benched(FakeWorker):
 def search(start_worker: Any = None, notify: Callable[[str], None] = lambda line: None, **options: Any) -> Any:
     options = {"seed": 3, "in_flight": 1, "out": "all", **options}
     names = options.pop("names", NAMES)
-    return optimize_series(names, start_worker=start_worker or starting(), notify=notify, **options)
+    return optimize_series(names, desk=Desk(notify, start_worker or starting()), **options)
 
 
 class Broken(FakeWorker):
@@ -133,7 +134,7 @@ def test_the_first_line_says_that_the_budget_is_that_of_all_problems_also_where_
     search(trials=6, minutes=30.0, notify=lines.append)
     assert lines[:2] == ["budget of all 3 problems together: 6 trials, 30 minutes", "folder of the runs: all"]
     del lines[:]
-    resume_series("all", Budget(trials=9), start_worker=starting(), notify=lines.append)
+    resume_series("all", Budget(trials=9), desk=Desk(lines.append, starting()))
     assert lines[0] == "budget of all 3 problems together: 9 trials, 30 minutes"
     del lines[:]
     search(out="default", notify=lines.append)
@@ -171,7 +172,7 @@ def test_a_problem_with_nothing_to_win_is_left(monkeypatch: pytest.MonkeyPatch) 
     found = search(starting(Left()), trials=30)
     assert found.lines[1].state == "left"
     assert found.failed == ()
-    again = resume_series("all", Budget(trials=34), start_worker=starting(Left()), notify=lambda line: None)
+    again = resume_series("all", Budget(trials=34), desk=Desk(lambda line: None, starting(Left())))
     assert again.lines[1].state == "left"
 
 
@@ -183,7 +184,7 @@ def test_options_that_no_run_can_use_end_the_whole() -> None:
 def test_what_failed_is_tried_again_when_the_search_is_resumed_and_the_rest_goes_on() -> None:
     search(starting(Broken()), trials=20)
     before = {name: trials(name) for name in ("first", "third")}
-    found = resume_series("all", Budget(trials=40), start_worker=starting(), notify=lambda line: None)
+    found = resume_series("all", Budget(trials=40), desk=Desk(lambda line: None, starting()))
     assert found.lines[1].state == "own kernels"
     assert all(trials(name) >= count for name, count in before.items())
     assert sum(line.trials for line in found.lines) <= 40
@@ -203,7 +204,7 @@ def test_a_search_that_was_killed_goes_on_from_the_journals() -> None:
     with pytest.raises(Killed):
         search(starting(Mortal()), trials=60)
     done = sum(trials(name) for name in NAMES if (Path("all") / name).is_dir())
-    found = resume_series("all", start_worker=starting(), notify=lambda line: None)
+    found = resume_series("all", desk=Desk(lambda line: None, starting()))
     assert 0 < done < sum(line.trials for line in found.lines) <= 60
     assert {line.state for line in found.lines} == {"own kernels"}
 
@@ -287,7 +288,7 @@ def test_a_provider_that_gives_no_answers_ends_the_search_which_can_be_resumed()
     with pytest.raises(ProviderError):
         search(starting(Mute()), trials=20)
     assert "not begun" in Path("all/table.txt").read_text()
-    found = resume_series("all", start_worker=starting(), notify=lambda line: None)
+    found = resume_series("all", desk=Desk(lambda line: None, starting()))
     assert {line.state for line in found.lines} == {"own kernels"}
 
 
@@ -304,7 +305,7 @@ def test_a_planted_file_cannot_lead_out_of_the_folder() -> None:
     content["problems"][0]["name"] = "../elsewhere"
     Path("all/series.json").write_text(json.dumps(content))
     with pytest.raises(RunFolderError, match="names the folder"):
-        resume_series("all", start_worker=starting(), notify=lambda line: None)
+        resume_series("all", desk=Desk(lambda line: None, starting()))
 
 
 def test_a_problem_that_nobody_typed_is_not_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,7 +317,7 @@ def test_a_problem_that_nobody_typed_is_not_executed(tmp_path: Path, monkeypatch
     (tmp_path / "all").rename(home / "all")
     (home / "all/series.json").write_text(json.dumps(content).replace(str(tmp_path / "third"), "/elsewhere/third"))
     monkeypatch.chdir(home)
-    found = resume_series("all", Budget(trials=30), start_worker=starting(), notify=lambda line: None)
+    found = resume_series("all", Budget(trials=30), desk=Desk(lambda line: None, starting()))
     assert "which was not typed" in found.lines[2].reason
 
 

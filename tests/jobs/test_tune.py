@@ -10,7 +10,8 @@ import pytest
 from command_line import PROBLEM
 from kernelwright.errors import ConfigError, RequestError
 from kernelwright.jobs.advice import choose_advisor
-from kernelwright.jobs.tune import DEFAULT_TRIALS, replay, tune
+from kernelwright.jobs.tune import DEFAULT_TRIALS, Begin, replay, tune
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import Loading
 from kernelwright.spaces.recorded import save
 from kernelwright.tune import Settings
@@ -36,7 +37,7 @@ def silent(line: str) -> None:
 
 def test_the_best_config_comes_back_with_its_folder(capfd: pytest.CaptureFixture[str]) -> None:
     lines: list[str] = []
-    found = tune("double", space="space.toml", start_worker=starting(TuneWorker()), notify=lines.append)
+    found = tune("double", space="space.toml", desk=Desk(lines.append, starting(TuneWorker())))
     assert found.folder.parent == Path("tuned")
     assert found.outcome is not None
     assert found.outcome.joint is not None
@@ -52,10 +53,14 @@ def test_the_best_config_comes_back_with_its_folder(capfd: pytest.CaptureFixture
 def test_limits_cases_and_dtype_are_those_that_were_given() -> None:
     worker = TuneWorker()
     found = tune(
-        Path("double"), "double/starter.py", Settings(trials=3, sampler="random"),
-        loading=Loading(dtype="float16", cases=("big",)), space=Path("space.toml"), out="out",
-        start_worker=starting(worker), notify=silent,
-    )  # fmt: skip
+        Path("double"),
+        "double/starter.py",
+        Settings(trials=3, sampler="random"),
+        loading=Loading(dtype="float16", cases=("big",)),
+        space=Path("space.toml"),
+        out="out",
+        desk=Desk(silent, starting(worker)),
+    )
     assert found.outcome is not None
     assert found.outcome.settings.trials == 3
     assert found.folder == Path("out")
@@ -77,12 +82,12 @@ def test_a_recorded_space_is_replayed_without_a_worker(capfd: pytest.CaptureFixt
 def test_an_advisor_s_answer_may_come_later_and_is_then_used() -> None:
     mailbox = choose_advisor("mailbox", {})
     waiting = tune(
-        "double", space="space.toml", out="out", advisor=mailbox, start_worker=starting(TuneWorker()), notify=silent
+        "double", space="space.toml", out="out", begin=Begin(advisor=mailbox), desk=Desk(silent, starting(TuneWorker()))
     )
     assert waiting.outcome is None
     (waiting.folder / "advice.reply.md").write_text(json.dumps([{"BLOCK": 256, "num_warps": 8}]))
     found = tune(
-        "double", space="space.toml", out="out", advisor=mailbox, start_worker=starting(TuneWorker()), notify=silent
+        "double", space="space.toml", out="out", begin=Begin(advisor=mailbox), desk=Desk(silent, starting(TuneWorker()))
     )
     assert found.outcome is not None
     assert found.outcome.advice is not None
@@ -94,6 +99,6 @@ def test_a_sampler_that_does_not_exist_is_refused_before_a_worker_starts() -> No
         raise AssertionError("a worker was started")
 
     with pytest.raises(ConfigError, match="no sampler 'annealing'"):
-        tune("double", settings=Settings(sampler="annealing"), start_worker=start, notify=silent)  # type: ignore[arg-type]
+        tune("double", settings=Settings(sampler="annealing"), desk=Desk(silent, start))  # type: ignore[arg-type]
     with pytest.raises(RequestError, match="model is for an advisor, and none is named"):
         choose_advisor(None, {}, model="small")

@@ -10,6 +10,7 @@ from command_line import PROBLEM
 from fakes import ENVIRONMENT, FakeWorker, evaluation_of
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.jobs.verify import verify, verify_all
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import Candidate, Evaluation, Loading, Status
 from started import starting
 
@@ -28,11 +29,7 @@ def test_the_evaluation_comes_with_the_problem_and_where_it_was_made(
 ) -> None:
     worker = FakeWorker()
     found = verify(
-        problem,
-        KERNEL,
-        start_worker=starting(worker),
-        notify=pytest.fail,
-        loading=Loading(which="derived", dtype="float16"),
+        problem, KERNEL, loading=Loading(which="derived", dtype="float16"), desk=Desk(pytest.fail, starting(worker))
     )
     assert (found.evaluation.status, found.problem.name, found.candidate) == (Status.PASSED, "double", KERNEL)
     assert found.environment == ENVIRONMENT
@@ -42,14 +39,14 @@ def test_the_evaluation_comes_with_the_problem_and_where_it_was_made(
 
 
 def test_a_candidate_that_is_wrong_is_an_evaluation_and_no_exception(problem: Path) -> None:
-    found = verify(problem, WRONG, start_worker=starting(), notify=pytest.fail)
+    found = verify(problem, WRONG, desk=Desk(pytest.fail, starting()))
     assert found.evaluation.status is Status.WRONG
 
 
 def test_a_problem_that_is_none_costs_no_worker(problem: Path) -> None:
     problem.write_text("x = 1\n")
     with pytest.raises(ProblemError, match="does not define Model"):
-        verify(problem, KERNEL, start_worker=pytest.fail, notify=pytest.fail)
+        verify(problem, KERNEL, desk=Desk(pytest.fail, pytest.fail))
 
 
 FATAL = Candidate(source="BLOCK = 512\n# ends its worker\n")
@@ -82,9 +79,11 @@ def test_many_candidates_share_one_worker_and_come_back_in_their_order(problem: 
     worker = FakeWorker()
     seen: list[int] = []
     found = verify_all(
-        problem, [WRONG, KERNEL, WRONG], start_worker=starting(worker), notify=pytest.fail,
+        problem,
+        [WRONG, KERNEL, WRONG],
         on_verified=lambda position, one: seen.append(position),
-    )  # fmt: skip
+        desk=Desk(pytest.fail, starting(worker)),
+    )
     assert [one.evaluation.status for one in found] == [Status.WRONG, Status.PASSED, Status.WRONG]
     assert (seen, worker.dtypes) == ([0, 1, 2], [None])
 
@@ -92,7 +91,7 @@ def test_many_candidates_share_one_worker_and_come_back_in_their_order(problem: 
 def test_a_candidate_that_ends_every_worker_is_crashed_and_the_next_is_judged(problem: Path) -> None:
     workers = Mortal(deaths=9)
     told: list[str] = []
-    found = verify_all(problem, [KERNEL, FATAL, KERNEL], start_worker=workers, notify=told.append)
+    found = verify_all(problem, [KERNEL, FATAL, KERNEL], desk=Desk(told.append, workers))
     assert [one.evaluation.status for one in found] == [Status.PASSED, Status.CRASHED, Status.PASSED]
     assert "ended" in found[1].evaluation.reason
     assert len(workers.started) == 3
@@ -102,6 +101,6 @@ def test_a_candidate_that_ends_every_worker_is_crashed_and_the_next_is_judged(pr
 def test_a_worker_that_is_lost_once_is_not_blamed_on_the_candidate(problem: Path) -> None:
     workers = Mortal(deaths=1)
     told: list[str] = []
-    found = verify(problem, FATAL, start_worker=workers, notify=told.append)
+    found = verify(problem, FATAL, desk=Desk(told.append, workers))
     assert found.evaluation.status is Status.PASSED
     assert told == ["the worker ended without an answer: it is started again"]

@@ -13,6 +13,7 @@ import msgspec
 
 from fakes import ENVIRONMENT, PROBLEM, FakeWorker
 from kernelwright.jobs.agent import AgentSession
+from kernelwright.jobs.worker import Desk
 from kernelwright.mcp.server import server
 from kernelwright.model import Candidate, Evaluation
 from pictures import draw_only
@@ -38,4 +39,4 @@ def worker(which: str) -> FakeWorker | None:
 if __name__ == "__main__":
     draw_only()
     which = " ".join(sys.argv[1:])
-    server(AgentSession(start_worker=starting(worker(which)), notify=lambda line: None)).run("stdio")
+    server(AgentSession(Desk(lambda line: None, starting(worker(which))))).run("stdio")

@@ -15,7 +15,7 @@ from kernelwright.evaluator.fleet import Fleet
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.evaluator.places import Lane, start_lanes
 from kernelwright.jobs.optimize import optimize
-from kernelwright.jobs.worker import StartWorker
+from kernelwright.jobs.worker import Desk, StartWorker
 from kernelwright.journal import Event, EventKind, Journal
 from on_device import left_in
 
@@ -65,9 +65,15 @@ def searched(folder: Path, start: StartWorker, on_event: Callable[[Event], None]
     (folder / "double/problem.py").write_text(PROBLEM)
     (folder / "double/starter.py").write_text(STARTER)
     result = optimize(
-        folder / "double", start_worker=start, notify=lambda text: None, out=str(folder / "run"), trials=5, in_flight=1,
-        seed=3, no_known=True, no_cache=True, display=lambda info, events: Shown(on_event),
-    )  # fmt: skip
+        folder / "double",
+        out=str(folder / "run"),
+        trials=5,
+        in_flight=1,
+        seed=3,
+        no_known=True,
+        no_cache=True,
+        desk=Desk(lambda text: None, start, display=lambda info, events: Shown(on_event)),
+    )
     with Journal.open(result.folder) as journal:
         return [what_counts(event) for event in journal.events() if event.number is not None]
 

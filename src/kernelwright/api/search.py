@@ -13,9 +13,8 @@ from kernelwright.api.verbs import AnyPath, log, text_of
 from kernelwright.jobs import optimize as optimize_job
 from kernelwright.jobs import series as series_job
 from kernelwright.jobs import tune as tune_job
-from kernelwright.jobs.display import Display
 from kernelwright.jobs.settings import DEFAULTS
-from kernelwright.jobs.worker import PLACES, Notify, StartWorker, local_worker
+from kernelwright.jobs.worker import Desk, Display, Notify, StartWorker, local_worker
 from kernelwright.model import LibraryMode, Loading, Scalar, WhichCases
 from kernelwright.problems.lists import problems_named
 from kernelwright.tune import Settings
@@ -68,8 +67,7 @@ def optimize(
     is missing, `ProviderError` if the model gives no answers.
     """
     found = optimize_job.optimize(
-        os.fspath(problem), start_worker=start_worker, notify=notify,
-        display=_display(notify),
+        os.fspath(problem), desk=Desk(notify, start_worker, display=_display(notify)),
         starter=text_of(starter), lessons=text_of(lessons), out=text_of(out), known=text_of(known), no_known=no_known,
         no_cache=no_cache,
         trials=trials, minutes=minutes, tokens=tokens, usd=usd, gpu_seconds=gpu_seconds, strategy=strategy,
@@ -123,8 +121,8 @@ def optimize_all(
     """
     named = [problems] if isinstance(problems, str | os.PathLike) else problems
     found = series_job.optimize_series(
-        problems_named([os.fspath(one) for one in named]), start_worker=start_worker, notify=notify,
-        display=_display(notify), lessons=text_of(lessons), out=text_of(out), known=text_of(known), no_known=no_known,
+        problems_named([os.fspath(one) for one in named]), desk=Desk(notify, start_worker, display=_display(notify)),
+        lessons=text_of(lessons), out=text_of(out), known=text_of(known), no_known=no_known,
         no_cache=no_cache, trials=trials, minutes=minutes, tokens=tokens, usd=usd, gpu_seconds=gpu_seconds,
         strategy=strategy, option=option, proposer=proposer, proposer_option=proposer_option, model=model,
         base_url=base_url, seed=seed, in_flight=in_flight, thinking=thinking, dtype=dtype, cases=cases,
@@ -169,7 +167,7 @@ def tune(
     evaluated at once; None: four on each lane. Without a GPU times are estimates. Raises `RequestError` and
     `ConfigError` for the request, `ProblemError` for the problem.
     """
-    start_worker, lanes = PLACES.choose(gpus, workers, start_worker)
+    desk, lanes = Desk(notify, start_worker, target=target).on_lanes(gpus, workers)
     settings = Settings(
         sampler=sampler, trials=trials, minutes=minutes, seed=seed,
         in_flight=in_flight or DEFAULTS.in_flight * lanes,
@@ -177,8 +175,7 @@ def tune(
     found = tune_job.tune(
         os.fspath(problem), text_of(candidate), settings,
         loading=Loading(dtype=dtype, cases=tuple(cases), library=library, which=which, unqualified=unqualified),
-        space=text_of(space), out=text_of(out), target=target,
-        start_worker=start_worker, notify=notify,
+        space=text_of(space), out=text_of(out), desk=desk,
     )  # fmt: skip
     assert found.outcome is not None  # an outcome is missing only while a tuning waits for an advisor's answer
     return Tuned(found.folder, found.outcome)

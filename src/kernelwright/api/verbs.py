@@ -17,7 +17,8 @@ from kernelwright.jobs.bench import BenchSettings
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.export import Exported
 from kernelwright.jobs.exportable import ExportSource
-from kernelwright.jobs.worker import Notify, StartWorker, local_worker
+from kernelwright.jobs.profile import ProfileSettings
+from kernelwright.jobs.worker import Desk, Notify, StartWorker, local_worker
 from kernelwright.model import Candidate, LibraryMode, Loading, WhichCases
 from kernelwright.source import apply_config
 
@@ -53,8 +54,9 @@ def verify(
     candidate's file, `MachineError` if torch or Triton is missing.
     """
     found = verify_job.verify(
-        os.fspath(problem), candidate_of(candidate, config), start_worker=start_worker, notify=notify, target=target,
-        loading=Loading(dtype=dtype, library=library, which=which, unqualified=unqualified),
+        os.fspath(problem), candidate_of(candidate, config),
+        Loading(dtype=dtype, library=library, which=which, unqualified=unqualified),
+        desk=Desk(notify, start_worker, target=target),
     )  # fmt: skip
     return shown_as(VerifyResult, found)
 
@@ -76,9 +78,9 @@ def verify_all(
     A candidate that kills the worker gets the status `crashed`, and a new worker is started for the next one.
     """
     found = verify_job.verify_all(
-        os.fspath(problem), [candidate_of(candidate) for candidate in candidates], start_worker=start_worker,
-        notify=notify, target=target,
-        loading=Loading(dtype=dtype, library=library, which=which, unqualified=unqualified),
+        os.fspath(problem), [candidate_of(candidate) for candidate in candidates],
+        Loading(dtype=dtype, library=library, which=which, unqualified=unqualified),
+        desk=Desk(notify, start_worker, target=target),
     )  # fmt: skip
     return [shown_as(VerifyResult, one) for one in found]
 
@@ -97,12 +99,8 @@ def check(
     dtype: that all cases are cast to (torch's name); None: their own. library, which: as for `verify`. target:
     compile target, only without a GPU. Raises `ProblemError` for a file that is not a problem.
     """
-    found = check_job.check(
-        os.fspath(problem),
-        start_worker=start_worker,
-        target=target,
-        loading=Loading(dtype=dtype, library=library, which=which),
-    )
+    loading = Loading(dtype=dtype, library=library, which=which)
+    found = check_job.check(os.fspath(problem), loading, desk=Desk(log, start_worker, target=target))
     return shown_as(CheckResult, found)
 
 
@@ -132,11 +130,11 @@ def bench(
     exist.
     """
     settings = BenchSettings(
-        cases=tuple(cases), held_out=held_out, compile=compile, max_autotune=max_autotune, repeat=repeat, target=target,
+        cases=tuple(cases), held_out=held_out, compile=compile, max_autotune=max_autotune, repeat=repeat,
         loading=Loading(dtype=dtype, library=library, which=which, unqualified=unqualified),
     )  # fmt: skip
     files = [os.fspath(file) for file in candidates]
-    report = bench_job.bench(os.fspath(problem), files, settings, start_worker=start_worker, notify=notify)
+    report = bench_job.bench(os.fspath(problem), files, settings, desk=Desk(notify, start_worker, target=target))
     return shown_as(BenchResult, report)
 
 
@@ -160,11 +158,10 @@ def profile(
     `MachineError` without a GPU. full: every counter that the profiler has. library: as for `verify`. Raises
     `ProblemError` for the problem, `RequestError` for the candidate's file or a case that does not exist.
     """
+    settings = ProfileSettings(tuple(cases), framework, full, Loading(dtype=dtype, library=library))
     found = profile_job.profile(
-        os.fspath(problem), candidate_of(candidate, config), start_worker=start_worker, notify=notify,
-        cases=tuple(cases), framework=framework, full=full, target=target,
-        loading=Loading(dtype=dtype, library=library),
-    )  # fmt: skip
+        os.fspath(problem), candidate_of(candidate, config), settings, desk=Desk(notify, start_worker, target=target)
+    )
     return shown_as(ProfileResult, found)
 
 
@@ -194,11 +191,10 @@ def export(
     """
     source = ExportSource(
         os.fspath(what), text_of(problem), trial, dict(config or {}), name,
-        loading=Loading(library=library, which="derived", unqualified=unqualified), target=target,
+        loading=Loading(library=library, which="derived", unqualified=unqualified),
     )  # fmt: skip
-    return export_job.export(
-        source, start_worker=start_worker, notify=notify, format=format, out=text_of(out), measure=measure
-    )
+    desk = Desk(notify, start_worker, target=target)
+    return export_job.export(source, desk=desk, format=format, out=text_of(out), measure=measure)
 
 
 def candidate_of(given: AnyCandidate, config: Mapping[str, int] | None = None) -> Candidate:

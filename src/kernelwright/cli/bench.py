@@ -10,15 +10,16 @@ from pathlib import Path
 import click
 
 from kernelwright.cli import complete, options
-from kernelwright.cli.context import Parts, dtype_option, judging_options, worker_command
+from kernelwright.cli.context import dtype_option, judging_options, worker_command
 from kernelwright.cli.gate import fraction_of, run_gate
-from kernelwright.cli.output import hand_out, note, say
+from kernelwright.cli.output import hand_out, say
 from kernelwright.codec import document_text
 from kernelwright.errors import RequestError
 from kernelwright.folders import require_writable
 from kernelwright.jobs import bench as job
 from kernelwright.jobs.bench import BenchSettings
 from kernelwright.jobs.bench_series import bench_series
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import BenchReport, BenchSeries, Loading
 from kernelwright.problems import problems_in
 from kernelwright.report.bench import bench_text
@@ -68,7 +69,7 @@ from kernelwright.report.series import series_text
 @worker_command
 def bench(
     ctx: click.Context,
-    parts: Parts,
+    desk: Desk,
     problem: str,
     candidates: tuple[str, ...],
     cases: tuple[str, ...],
@@ -81,7 +82,6 @@ def bench(
     max_slowdown: float,
     junit: str | None,
     loading: Loading,
-    target: str | None,
 ) -> None:
     """Time PyTorch (eager, compiled), the starter and candidates side by side.
 
@@ -111,14 +111,13 @@ def bench(
         max_autotune=max_autotune,
         repeat=repeat,
         loading=loading,
-        target=target,
     )
     if against is not None:
         require_gate(ctx, candidates)
         ctx.exit(
             run_gate(
                 problem, candidates[0], against, max_slowdown, settings,
-                junit=junit, json_file=json_file, start_worker=parts.start_worker,
+                junit=junit, json_file=json_file, desk=desk,
             )
         )  # fmt: skip
     refuse_typed(ctx, ("max_slowdown", "junit"), "needs --against FILE.")
@@ -128,7 +127,7 @@ def bench(
             f"{problem} is a folder of {len(several)} problems, which have no candidates and cases in common",
             "name one problem, or leave candidates and --case out",
         )
-    document = measure(problem, candidates, settings, bool(several), json_file, parts)
+    document = measure(problem, candidates, settings, bool(several), json_file, desk)
     ctx.exit(1 if job.failed_candidates(document) else 0)
 
 
@@ -138,7 +137,7 @@ def measure(
     settings: BenchSettings,
     is_folder: bool,
     json_file: str | None,
-    parts: Parts,
+    desk: Desk,
 ) -> BenchReport | BenchSeries:
     """Bench, print the tables and write the document. json_file: "-" for standard output."""
 
@@ -148,10 +147,10 @@ def measure(
 
     document: BenchReport | BenchSeries
     if is_folder:
-        series = bench_series(problem, settings, start_worker=parts.start_worker, notify=note, keep=keep)
+        series = bench_series(problem, settings, desk=desk, keep=keep)
         document, text = series, series_text(series)
     else:
-        report = job.bench(problem, candidates, settings, start_worker=parts.start_worker, notify=note)
+        report = job.bench(problem, candidates, settings, desk=desk)
         document, text = report, bench_text(report)
     say(text, json_file == "-")
     hand_out(document, json_file)

@@ -9,7 +9,6 @@ import click
 
 from kernelwright.cli import complete
 from kernelwright.cli.context import (
-    Parts,
     cases_option,
     dtype_option,
     json_option,
@@ -20,6 +19,7 @@ from kernelwright.cli.context import (
 from kernelwright.cli.output import say, say_document
 from kernelwright.errors import MachineError
 from kernelwright.jobs import check as job
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import Loading
 from kernelwright.report.check import check_text
 
@@ -31,10 +31,9 @@ from kernelwright.report.check import check_text
 @worker_command
 def check(
     ctx: click.Context,
-    parts: Parts,
+    desk: Desk,
     problem: str,
     loading: Loading,
-    target: str | None,
     as_json: bool,
 ) -> None:
     """Show which trivial answers a problem would accept, and at which tolerance.
@@ -47,7 +46,7 @@ def check(
 
     PROBLEM's file is executed with your rights.
     """
-    found = job.check(problem, start_worker=parts.start_worker, target=target, loading=loading)
+    found = job.check(problem, loading, desk=desk)
     report = found.qualification
     say(check_text(found.problem, report, found.eager, found.environment), as_json)
     if as_json:

@@ -10,8 +10,9 @@ from typing import Any, get_args
 
 import click
 
+from kernelwright.cli.output import note
 from kernelwright.evaluator.launch import WEAK_SANDBOX
-from kernelwright.jobs.worker import PLACES, Places, StartWorker, local_worker
+from kernelwright.jobs.worker import PLACES, Desk, Places, StartWorker, local_worker
 from kernelwright.model import LibraryMode, Loading
 
 
@@ -54,8 +55,19 @@ weak_option = click.option(
     help="Run candidates also where their code can reach your files, environments or sockets (see `doctor`).",
 )
 
-worker_command = together(target_option, weak_option, pass_parts, click.pass_context)
-"""A command that starts a worker: its options, and `ctx` and `parts` as the first arguments."""
+
+def at_desk(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with a `Desk` in place of `parts` and `target`."""
+
+    @functools.wraps(command)
+    def call(ctx: click.Context, parts: Parts, /, *, target: str | None, **given: Any) -> Any:
+        return command(ctx, Desk(note, parts.start_worker, parts.places, target=target), **given)
+
+    return call
+
+
+worker_command = together(target_option, weak_option, pass_parts, click.pass_context, at_desk)
+"""A command that starts a worker: its options, and `ctx` and `desk` as the first arguments."""
 
 lane_options = together(
     click.option(
@@ -119,11 +131,11 @@ def loading_options(*options: Decorator, **fixed: Any) -> Decorator:
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
-        def packed(*args: Any, **given: Any) -> Any:
+        def call(*args: Any, **given: Any) -> Any:
             asked = {name: given.pop(name) for name in LOADING if name in given}
             return command(*args, loading=Loading(**fixed, **asked), **given)
 
-        return together(*options)(packed)
+        return together(*options)(call)
 
     return decorate
 

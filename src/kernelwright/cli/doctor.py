@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
-from kernelwright.cli.context import Parts, json_option, worker_command
+from kernelwright.cli.context import json_option, worker_command
 from kernelwright.cli.output import say, say_document
 from kernelwright.jobs.doctor import examine
+from kernelwright.jobs.worker import Desk
 from kernelwright.report.examination import examination_document, examination_text
 
 
@@ -15,9 +18,7 @@ from kernelwright.report.examination import examination_document, examination_te
 @click.option("--gpus", metavar="all|N|UUID,…", help="Examine each of these GPUs of this machine by itself.")
 @click.option("--workers", multiple=True, metavar="PLACE", help="Examine these workers (see `optimize`). Repeatable.")
 @worker_command
-def doctor(
-    ctx: click.Context, parts: Parts, target: str | None, as_json: bool, gpus: str | None, workers: tuple[str, ...]
-) -> None:
+def doctor(ctx: click.Context, desk: Desk, as_json: bool, gpus: str | None, workers: tuple[str, ...]) -> None:
     """Show what this machine can do, and what it cannot.
 
     Tries to break out of the confinement of candidates, has kernels judged whose verdict is known (on a GPU also
@@ -25,9 +26,9 @@ def doctor(
     not the known one, so no other result of this machine counts. A missing GPU is reported and is not a failure.
     With --gpus or --workers each is examined by itself, one after the other.
     """
-    lanes = parts.places.lanes_on(gpus, workers)
+    lanes = desk.places.lanes_on(gpus, workers)
     if not lanes:
-        found = examine(start_worker=parts.start_worker, target=target)
+        found = examine(desk)
         say(examination_text(found), as_json)
         if as_json:
             say_document(examination_document(found))
@@ -35,7 +36,7 @@ def doctor(
     examined = {}
     for lane in lanes:
         say(f"worker {lane.name}\n", as_json)
-        examined[lane.name] = examine(start_worker=parts.places.workers_on([lane]), target=target)
+        examined[lane.name] = examine(replace(desk, start_worker=desk.places.workers_on([lane])))
         say(examination_text(examined[lane.name]) + "\n", as_json)
     if as_json:
         say_document({"workers": {name: examination_document(one) for name, one in examined.items()}})

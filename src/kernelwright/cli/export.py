@@ -6,7 +6,6 @@ import click
 
 from kernelwright.cli import complete, options
 from kernelwright.cli.context import (
-    Parts,
     dtype_option,
     json_option,
     library_option,
@@ -14,10 +13,11 @@ from kernelwright.cli.context import (
     unqualified_option,
     worker_command,
 )
-from kernelwright.cli.output import note, say, say_document
+from kernelwright.cli.output import say, say_document
 from kernelwright.export.exporters import EXPORTERS
 from kernelwright.jobs import export as job
 from kernelwright.jobs.exportable import ExportSource
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import Loading
 
 
@@ -60,7 +60,7 @@ from kernelwright.model import Loading
 @worker_command
 def export(
     ctx: click.Context,
-    parts: Parts,
+    desk: Desk,
     what: str,
     problem: str | None,
     trial: int | None,
@@ -73,7 +73,6 @@ def export(
     vary: tuple[str, ...],
     dtypes: str | None,
     loading: Loading,
-    target: str | None,
     as_json: bool,
 ) -> None:
     """Write a kernel out for use elsewhere.
@@ -87,9 +86,8 @@ def export(
     executed with your rights, to check it: read both first if the run is from elsewhere.
     """
     found = job.export(
-        ExportSource(what, problem, trial, options.config(config), name, results, loading, target),
-        start_worker=parts.start_worker,
-        notify=note,
+        ExportSource(what, problem, trial, options.config(config), name, results, loading),
+        desk=desk,
         format=format_name,
         out=out,
         measure=measure,

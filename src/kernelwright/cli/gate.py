@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from kernelwright.cli.output import hand_out, note, say, write_text
+from kernelwright.cli.output import hand_out, say, write_text
 from kernelwright.errors import MachineError
 from kernelwright.jobs.bench import BenchSettings
 from kernelwright.jobs.gate import NO_GPU, gate
-from kernelwright.jobs.worker import StartWorker
+from kernelwright.jobs.worker import Desk
 from kernelwright.report.gate import gate_text, junit_text
 
 
@@ -32,11 +32,11 @@ def run_gate(
     *,
     junit: str | None,
     json_file: str | None,
-    start_worker: StartWorker,
+    desk: Desk,
 ) -> int:
     """The exit status: 0 not slower, 1 slower or not right. Raises `MachineError` where something was not measured and
     nothing is slower; the files are written all the same."""
-    report = gate(problem, candidate, against, max_slowdown, settings, start_worker=start_worker, notify=note)
+    report = gate(problem, candidate, against, max_slowdown, settings, desk=desk)
     if junit is not None:
         write_text(junit_text(report), junit)
     hand_out(report, json_file)

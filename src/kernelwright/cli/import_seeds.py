@@ -6,7 +6,6 @@ import click
 
 from kernelwright.cli import complete
 from kernelwright.cli.context import (
-    Parts,
     dtype_option,
     json_option,
     library_option,
@@ -14,9 +13,10 @@ from kernelwright.cli.context import (
     unqualified_option,
     worker_command,
 )
-from kernelwright.cli.output import note, say, say_document
+from kernelwright.cli.output import say, say_document
 from kernelwright.importers.remeasured import imported_text
 from kernelwright.jobs import importing as job
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import Loading
 
 
@@ -32,7 +32,7 @@ from kernelwright.model import Loading
 @worker_command
 def import_seeds(
     ctx: click.Context,
-    parts: Parts,
+    desk: Desk,
     problem: str,
     source: str,
     kind: str | None,
@@ -40,7 +40,6 @@ def import_seeds(
     limit: int,
     out: str | None,
     loading: Loading,
-    target: str | None,
     as_json: bool,
 ) -> None:
     """Judge and time kernels that another program found.
@@ -54,14 +53,12 @@ def import_seeds(
     found = job.import_seeds(
         problem,
         source,
-        start_worker=parts.start_worker,
-        notify=note,
+        desk=desk,
         kind=kind,
         candidate=candidate,
         limit=limit,
         out=out,
         loading=loading,
-        target=target,
     )
     say(imported_text(found.imported), as_json)
     if found.best is not None:

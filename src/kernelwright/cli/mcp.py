@@ -15,6 +15,7 @@ from kernelwright.cli.output import note
 from kernelwright.errors import MachineError
 from kernelwright.interruption import STOP
 from kernelwright.jobs.agent import AgentSession
+from kernelwright.jobs.worker import Desk
 
 
 @click.command()
@@ -38,7 +39,7 @@ def mcp(parts: Parts, target: str | None) -> None:
         ) from error
     for number in (signal.SIGTERM, signal.SIGINT, STOP):  # no exception ends the SDK's thread that reads standard input
         signal.signal(number, signal.SIG_DFL)
-    agent = AgentSession(start_worker=parts.start_worker, notify=note, target=target)
+    agent = AgentSession(Desk(note, parts.start_worker, target=target))
     try:
         server(agent).run("stdio")
     except Exception as error:

@@ -8,6 +8,7 @@ that define a run are stored when it begins, so `--resume` takes limits only.
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,7 +16,6 @@ import click
 
 from kernelwright.cli import complete, options
 from kernelwright.cli.context import (
-    Parts,
     cases_option,
     dtype_option,
     json_option,
@@ -38,6 +38,7 @@ from kernelwright.jobs.series_search import SeriesResult
 from kernelwright.jobs.series_state import is_series
 from kernelwright.jobs.session import SessionResult
 from kernelwright.jobs.settings import DEFAULTS, LIMITS, NAME, RunOptions, read_options, read_settings
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import BUDGET_LIMITS
 from kernelwright.problems import problems_named
 from kernelwright.report.document import session_document
@@ -155,7 +156,7 @@ limit_options = together(
 @json_option
 @worker_command
 def optimize(
-    ctx: click.Context, parts: Parts, /, problem: tuple[str, ...], resume: str | None, dry_run: bool, **given: Any
+    ctx: click.Context, desk: Desk, /, problem: tuple[str, ...], resume: str | None, dry_run: bool, **given: Any
 ) -> None:
     """Search for a faster kernel and prove it right.
 
@@ -174,16 +175,14 @@ def optimize(
     if problem and resume is not None:
         raise click.UsageError("give either PROBLEM or --resume RUN.")
     typed = typed_options(ctx)
-    started: dict[str, Any] = {"start_worker": parts.start_worker, "places": parts.places, "notify": note}
-    started |= {"display": show, "ask": ask}
+    desk = replace(desk, display=show, ask=ask)
     as_json = given["as_json"]
     if resume is not None:
         refuse_what_is_decided(ctx)
         again = read_options(typed)
         if is_series(Path(resume)):
-            end_series(ctx, resume_series(resume, again.limits, agreed=again, **started), as_json)
-        result = job.resume(resume, again.limits, agreed=again, target=again.target, **started)
-        end(ctx, result, as_json)
+            end_series(ctx, resume_series(resume, again.limits, agreed=again, desk=desk), as_json)
+        end(ctx, job.resume(resume, again.limits, agreed=again, desk=desk), as_json)
     file = read_settings(given["settings"], note)
     if not problem and file.options.problem is None:
         raise click.UsageError(f"give PROBLEM (or problem = … in {NAME}) or --resume RUN.")
@@ -191,19 +190,18 @@ def optimize(
     if len(named) > 1:
         if dry_run:
             raise click.UsageError(f"--dry-run shows one problem, and {len(named)} are named.")
-        found = optimize_series(named, max_autotune=given["max_autotune"], settings=file, **started, **typed)
+        found = optimize_series(named, max_autotune=given["max_autotune"], settings=file, desk=desk, **typed)
         end_series(ctx, found, as_json)
     if problem:
         typed["problem"] = named[0]
     try:
         if dry_run:
-            del started["display"]
-            sent = dry_run_job.dry_run(settings=file, **started, **typed)
+            sent = dry_run_job.dry_run(settings=file, desk=desk, **typed)
             say(dry_run_text(sent), as_json)
             if as_json:
                 say_document(sent)
             return
-        end(ctx, job.optimize(settings=file, max_autotune=given["max_autotune"], **started, **typed), as_json)
+        end(ctx, job.optimize(settings=file, max_autotune=given["max_autotune"], desk=desk, **typed), as_json)
     except NothingToWin as answer:
         say(str(answer), as_json)
         if as_json:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import click
 
 from kernelwright.cli import complete, options
-from kernelwright.cli.context import Parts, dtype_option, json_option, library_option, loading_options, worker_command
-from kernelwright.cli.output import note, say, say_document
+from kernelwright.cli.context import dtype_option, json_option, library_option, loading_options, worker_command
+from kernelwright.cli.output import say, say_document
 from kernelwright.jobs import profile as job
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import Loading
 from kernelwright.report.profiled import document, profiled_text
 
@@ -36,7 +37,7 @@ from kernelwright.report.profiled import document, profiled_text
 @worker_command
 def profile(
     ctx: click.Context,
-    parts: Parts,
+    desk: Desk,
     problem: str,
     candidate: str,
     config: tuple[str, ...],
@@ -44,7 +45,6 @@ def profile(
     framework: bool,
     full: bool,
     loading: Loading,
-    target: str | None,
     as_json: bool,
 ) -> None:
     """Show how far a candidate is from the bound, its bottleneck, and what could help.
@@ -57,15 +57,10 @@ def profile(
     found = job.profile(
         problem,
         options.candidate(candidate, config),
-        start_worker=parts.start_worker,
-        notify=note,
+        job.ProfileSettings(cases, framework, full, loading),
+        desk=desk,
         show=lambda one: say(profiled_text(one, full) + "\n", as_json),
         name=candidate,
-        cases=cases,
-        framework=framework,
-        full=full,
-        target=target,
-        loading=loading,
     )
     if as_json:
         say_document(document(found.problem, found.environment, found.profiles, found.failure))

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import click
 
-from kernelwright.cli.context import Parts, json_option, worker_command
-from kernelwright.cli.output import note, say, say_document
+from kernelwright.cli.context import json_option, worker_command
+from kernelwright.cli.output import say, say_document
 from kernelwright.errors import MachineError
 from kernelwright.export.recheck import recheck_text
 from kernelwright.jobs import recheck as job
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import Status
 
 
@@ -20,7 +21,7 @@ from kernelwright.model import Status
 @click.option("--no-timing", is_flag=True, help="Only whether it is still right; for machines without the GPU.")
 @json_option
 @worker_command
-def recheck(ctx: click.Context, parts: Parts, export: str, no_timing: bool, target: str | None, as_json: bool) -> None:
+def recheck(ctx: click.Context, desk: Desk, export: str, no_timing: bool, as_json: bool) -> None:
     """Check an exported package again: still right, still faster?
 
     EXPORT is the folder that `export` wrote, or the installed package's. Exit status 1: it is wrong, or slower than
@@ -29,7 +30,7 @@ def recheck(ctx: click.Context, parts: Parts, export: str, no_timing: bool, targ
     EXPORT's reference.py is executed with your rights, and so is the whole package where it is timed (--no-timing
     leaves that out); its kernel is judged confined. Read a package from elsewhere first.
     """
-    found = job.recheck(export, start_worker=parts.start_worker, notify=note, timing=not no_timing, target=target)
+    found = job.recheck(export, desk=desk, timing=not no_timing)
     say(recheck_text(found.package, found.changed, found.evaluation, found.timed), as_json)
     if as_json:
         say_document(found.document())

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from kernelwright.cli import complete, options
 from kernelwright.cli.context import (
-    Parts,
     dtype_option,
     json_option,
     judging_options,
@@ -20,10 +19,11 @@ from kernelwright.cli.context import (
     model_options,
     worker_command,
 )
-from kernelwright.cli.output import note, say, say_document
+from kernelwright.cli.output import say, say_document
 from kernelwright.jobs import tune as job
 from kernelwright.jobs.advice import choose_advisor
 from kernelwright.jobs.tune import DEFAULT_TRIALS, DEFAULTS
+from kernelwright.jobs.worker import Desk
 from kernelwright.report.tuning import tuning_document, tuning_text
 from kernelwright.tune import Settings
 
@@ -86,7 +86,7 @@ from kernelwright.tune import Settings
 @click.option("--out", metavar="DIR", help="Where the results go (default: a new folder under ./tuned).")
 @json_option
 @worker_command
-def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: str | None, **given: Any) -> None:
+def tune(ctx: click.Context, desk: Desk, /, problem: str | None, candidate: str | None, **given: Any) -> None:
     """Search the configs of a candidate: block sizes, warps, stages.
 
     PROBLEM is a file, a folder with problem.py, or a name in the gallery; CANDIDATE a Python file, by default the
@@ -97,9 +97,9 @@ def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: st
     """
     if given["recorded"] is None and problem is None:
         raise click.UsageError("give PROBLEM, or --recorded FILE.")
-    start_worker, lanes = parts.start_worker, 1
+    lanes = 1
     if given["recorded"] is None:
-        start_worker, lanes = parts.places.choose(given["gpus"], given["workers"], start_worker)
+        desk, lanes = desk.on_lanes(given["gpus"], given["workers"])
     settings = Settings(
         sampler=given["sampler"],
         seed=given["seed"],
@@ -109,25 +109,23 @@ def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: st
         early_stop=not given["no_early_stop"],
     )
     advisor_options = options.pairs(given["advisor_options"], "--advisor-option")
-    begin = {
-        "imported": given["imported"],
-        "advisor": choose_advisor(given["advisor"], advisor_options, given["model"], given["base_url"]),
-        "out": given["out"],
-        "notify": note,
-    }
+    advisor = choose_advisor(given["advisor"], advisor_options, given["model"], given["base_url"])
+    begin = job.Begin(given["imported"], advisor)
     if given["recorded"] is not None:
         for name in ("cases", "space", "dtype", "library", "target", "which", "unqualified", "gpus", "workers"):
             if options.is_typed(ctx, name):
                 flag = options.flag_of(ctx, name)
                 raise click.UsageError(f"{flag} has no meaning with --recorded: the record decides it.")
-        result = job.replay(given["recorded"], settings, problem=problem, candidate=candidate, **begin)
+        result = job.replay(
+            given["recorded"], settings, begin, problem=problem, candidate=candidate, out=given["out"],
+            notify=desk.notify,
+        )  # fmt: skip
     else:
         assert problem is not None
         loading = replace(given["loading"], cases=given["cases"])
         result = job.tune(
-            problem, candidate, settings, start_worker=start_worker, loading=loading, space=given["space"],
-            target=given["target"], **begin,
-        )  # fmt: skip
+            problem, candidate, settings, begin, loading=loading, space=given["space"], out=given["out"], desk=desk
+        )
     outcome = result.outcome
     if outcome is not None:
         say(tuning_text(outcome), given["as_json"])

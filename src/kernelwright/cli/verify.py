@@ -8,10 +8,11 @@ from __future__ import annotations
 import click
 
 from kernelwright.cli import complete, options
-from kernelwright.cli.context import Parts, dtype_option, json_option, judging_options, worker_command
+from kernelwright.cli.context import dtype_option, json_option, judging_options, worker_command
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.errors import MachineError
 from kernelwright.jobs import verify as job
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import Loading, Status
 from kernelwright.report.evaluation import (
     environment_settings,
@@ -36,12 +37,11 @@ from kernelwright.report.evaluation import (
 @worker_command
 def verify(
     ctx: click.Context,
-    parts: Parts,
+    desk: Desk,
     problem: str,
     candidates: tuple[str, ...],
     config: tuple[str, ...],
     loading: Loading,
-    target: str | None,
     as_json: bool,
 ) -> None:
     """Judge whether candidates compute what the problem asks for.
@@ -61,10 +61,8 @@ def verify(
     judged = job.verify_all(
         problem,
         [options.candidate(candidate, config) for candidate in candidates],
-        start_worker=parts.start_worker,
-        notify=note,
-        target=target,
-        loading=loading,
+        loading,
+        desk=desk,
         on_verified=show_one,
     )
     info, environment = judged[0].problem, judged[0].environment

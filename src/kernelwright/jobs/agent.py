@@ -23,12 +23,11 @@ from kernelwright.errors import RequestError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.folders import refuse_links
 from kernelwright.jobs.background import Background
-from kernelwright.jobs.consent import refuse
 from kernelwright.jobs.display import lines_to
 from kernelwright.jobs.runs import OpenRun, begin, new_run, reopen
 from kernelwright.jobs.session import run_session
 from kernelwright.jobs.settings import NO_FILE, SettingsFile, read_options
-from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.jobs.worker import Desk
 from kernelwright.journal import Journal
 from kernelwright.model import Scalar, Status, Trial
 from kernelwright.propose import deposit_reply, prompt_path, waiting, withdraw, without_orders, without_shared
@@ -88,9 +87,9 @@ def refusal(reply: str, trials: tuple[Trial, ...], worker: Worker) -> str:
 class AgentSession:
     """Works on one run at a time. Thread-safe: calls wait for each other, but not for background work."""
 
-    def __init__(self, *, start_worker: StartWorker, notify: Notify, target: str | None = None) -> None:
-        """target: compile target, only without a GPU; None: the machine's or the run's own."""
-        self.start_worker, self.notify, self.target = start_worker, notify, target
+    def __init__(self, desk: Desk) -> None:
+        """desk: without a target, it is the machine's or the run's own."""
+        self.desk = desk
         self._lock = threading.RLock()
         """Guards access to the run; taken briefly by each call."""
         self._choosing = threading.Lock()
@@ -110,12 +109,12 @@ class AgentSession:
         wait for a reply at the same time.
         """
         with self._choosing:
-            given = read_options({"target": self.target, **options, "problem": problem, "proposer": MAILBOX})
-            run = new_run(given, settings, start_worker=self.start_worker, ask=refuse, notify=self.notify)
+            given = read_options({"target": self.desk.target, **options, "problem": problem, "proposer": MAILBOX})
+            run = new_run(given, settings, self.desk)
             if run.settings.strategy == "beam":  # a round has the requests that wait, made from the newest best kernels
                 options = {"width": at_once, **run.settings.strategy_options}
                 run = dataclasses.replace(run, settings=replace(run.settings, strategy_options=options))
-            self._open(begin(run, notify=self.notify), at_once)
+            self._open(begin(run), at_once)
             return self.state()
 
     def go_on(self, folder: str, at_once: int = ONE) -> dict[str, Any]:
@@ -128,10 +127,7 @@ class AgentSession:
                 proposer = journal.info.settings.proposer
             if proposer != MAILBOX:
                 raise RequestError(f"{folder} is written by {proposer}, not by replies", "start a run of your own")
-            again = reopen(
-                Path(folder), target=self.target, start_worker=self.start_worker, notify=self.notify, ask=refuse
-            )
-            self._open(again, at_once)
+            self._open(reopen(Path(folder), desk=self.desk), at_once)
             return self.state()
 
     def _open(self, opening: AbstractContextManager[OpenRun], at_once: int) -> None:
@@ -223,13 +219,12 @@ class AgentSession:
     def _search(self, most_waiting: int | None = None) -> None:
         """Run a session. most_waiting: of `optimize`; None: what the agent chose."""
         opened = self._opened()
-        journal, worker, limits = opened.run
 
         def keep(line: str) -> None:
             opened.line = line
 
         opened.outcome = run_session(
-            journal, worker, limits, notify=self.notify, display=lines_to(keep), proposer_options=WHOLE,
+            opened.run, dataclasses.replace(self.desk, display=lines_to(keep)), proposer_options=WHOLE,
             most_waiting=self._most_waiting if most_waiting is None else most_waiting,
         ).outcome  # fmt: skip
 

@@ -16,7 +16,7 @@ import msgspec
 from kernelwright.errors import RequestError
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.loading import DERIVED, load_qualified, read_problem
-from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import (
     FRAMEWORK,
     BenchReport,
@@ -36,7 +36,7 @@ class BenchSettings:
 
     cases: names of the cases to measure; () for all but the small ones. held_out: where `cases` is empty, measure the
     held-out cases too. compile, max_autotune: measure `torch.compile`, and its max-autotune mode (slow). repeat: number
-    of measurements, each in new processes. target: compile target, only without a GPU.
+    of measurements, each in new processes.
     """
 
     cases: tuple[str, ...] = ()
@@ -45,7 +45,6 @@ class BenchSettings:
     max_autotune: bool = False
     repeat: int = 1
     loading: Loading = DERIVED
-    target: str | None = None
 
     def chosen_cases(self, info: ProblemInfo) -> tuple[str, ...]:
         """Names of the cases to measure; () for all but the small ones."""
@@ -65,8 +64,7 @@ def bench(
     candidates: Sequence[str | Path] = (),
     settings: BenchSettings = DEFAULTS,
     *,
-    start_worker: StartWorker,
-    notify: Notify,
+    desk: Desk,
 ) -> BenchReport:
     """Measure one problem, in as many workers as there are repeats.
 
@@ -79,18 +77,10 @@ def bench(
     named = named_candidates(found, candidates)
     reports = []
     for _ in range(settings.repeat):
-        with load_qualified(
-            found,
-            problem,
-            start_worker=start_worker,
-            notify=notify,
-            target=settings.target,
-            loading=settings.loading,
-            cases=settings.cases,
-        ) as (worker, info):
+        with load_qualified(found, problem, desk, settings.loading, settings.cases) as (worker, info):
             reports.append(worker.bench(named, settings.chosen_cases(info), settings.max_autotune, settings.compile))
     return msgspec.structs.replace(
-        repeated(reports), command=command_line(problem, candidates, settings), candidates=named
+        repeated(reports), command=command_line(problem, candidates, settings, desk.target), candidates=named
     )
 
 
@@ -123,13 +113,15 @@ def failed_candidates(document: BenchReport | BenchSeries) -> set[str]:
     }
 
 
-def command_line(problem: str | Path, candidates: Sequence[str | Path], settings: BenchSettings) -> str:
-    """The shell command that repeats the measurement."""
+def command_line(
+    problem: str | Path, candidates: Sequence[str | Path], settings: BenchSettings, target: str | None = None
+) -> str:
+    """The shell command that repeats the measurement. target: compile target, None for the machine's own."""
     words = ["kernelwright", "bench", str(problem), *map(str, candidates)]
     for name in settings.cases:
         words += ["--case", name]
     loading = settings.loading
-    for option, value in (("--dtype", loading.dtype), ("--library", loading.library), ("--target", settings.target)):
+    for option, value in (("--dtype", loading.dtype), ("--library", loading.library), ("--target", target)):
         if value:
             words += [option, value]
     if loading.which == "stated":

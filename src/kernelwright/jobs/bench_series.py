@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 from kernelwright.errors import ProblemError, RequestError, WorkerError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.bench import DEFAULTS, BenchSettings, bench, command_line
-from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.jobs.worker import Desk, StartWorker
 from kernelwright.model import BenchReport, BenchSeries
 from kernelwright.problems import problems_in
 
@@ -25,8 +26,7 @@ def bench_series(
     folder: str | Path,
     settings: BenchSettings = DEFAULTS,
     *,
-    start_worker: StartWorker,
-    notify: Notify,
+    desk: Desk,
     keep: Callable[[BenchSeries], None] = lambda series: None,
 ) -> BenchSeries:
     """Measure every problem of a folder that holds folders of problems. The worker of the next problem starts while
@@ -38,19 +38,19 @@ def bench_series(
     problems = problems_in(str(folder))
     if not problems:
         raise RequestError(f"{folder} holds no folders of problems", "name a folder whose folders hold a problem.py")
-    command = command_line(folder, (), settings)
+    command = command_line(folder, (), settings, desk.target)
     reports: list[BenchReport] = []
     failures: dict[str, str] = {}
     began_s = time.monotonic()
-    with contextlib.closing(one_ahead(start_worker, settings.target, len(problems))) as starters:
+    with contextlib.closing(one_ahead(desk.start_worker, desk.target, len(problems))) as starters:
         for number, (found, starter) in enumerate(zip(problems, starters, strict=True), start=1):
-            notify(f"{number} of {len(problems)}: {found.name}, after {time.monotonic() - began_s:.0f} s")
+            desk.notify(f"{number} of {len(problems)}: {found.name}, after {time.monotonic() - began_s:.0f} s")
             try:
                 place = os.path.relpath(found.file.parent)
-                reports.append(bench(place, (), settings, start_worker=starter, notify=notify))
+                reports.append(bench(place, (), settings, desk=replace(desk, start_worker=starter)))
             except (ProblemError, WorkerError) as error:
                 failures[found.name] = str(error)
-                notify(f"{found.name}: {error}")
+                desk.notify(f"{found.name}: {error}")
             series = BenchSeries(reports=tuple(reports), failures=failures, command=command)
             keep(series)
     return series

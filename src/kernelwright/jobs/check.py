@@ -7,7 +7,7 @@ from typing import Any
 
 from kernelwright.codec import plain
 from kernelwright.jobs.loading import DERIVED, load_problem, read_problem
-from kernelwright.jobs.worker import StartWorker
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import (
     Environment,
     Implementation,
@@ -46,20 +46,14 @@ class ProblemCheck(Record, frozen=True, kw_only=True):
         }
 
 
-def check(
-    problem: str | Path,
-    *,
-    start_worker: StartWorker,
-    target: str | None = None,
-    loading: Loading = DERIVED,
-) -> ProblemCheck:
+def check(problem: str | Path, loading: Loading = DERIVED, *, desk: Desk) -> ProblemCheck:
     """Try trivial answers on every case that this machine can compute; on a GPU, time eager PyTorch too.
 
-    problem: a file, a folder with `problem.py`, or a name in the gallery. target: compile target, only without a GPU.
+    problem: a file, a folder with `problem.py`, or a name in the gallery.
     Raises `ProblemError` for the problem.
     """
     found = read_problem(problem)
-    with load_problem(found, start_worker=start_worker, target=target, loading=loading) as (
+    with load_problem(found, desk, loading) as (
         worker,
         info,
     ):

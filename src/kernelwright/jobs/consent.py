@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from kernelwright.cache import user_folder
 from kernelwright.codec import encode, sha
 from kernelwright.errors import RequestError
 from kernelwright.jobs.settings import RunOptions
-from kernelwright.jobs.worker import Notify
+from kernelwright.jobs.worker import Desk, Notify
 from kernelwright.model import RunSettings, Scalar
 from kernelwright.text.escape import legible
 
@@ -35,14 +35,6 @@ DESTINATION = ("base_url", "key_env")
 
 PATHS = ("file", "run")
 """Options of proposers that are paths."""
-
-Ask = Callable[[str], bool]
-"""Asks the user a yes-or-no question; False also where there is no terminal."""
-
-
-def refuse(question: str) -> bool:
-    """Answers every question with no: for programs, where there is no terminal."""
-    return False
 
 
 @dataclass(frozen=True)
@@ -125,13 +117,7 @@ def typed_words(given: RunOptions) -> set[str]:
 
 
 def settle(
-    wishes: Iterable[Wish],
-    typed: Collection[str],
-    source: str,
-    *,
-    ask: Ask,
-    notify: Notify,
-    near: Collection[Path] = (),
+    wishes: Iterable[Wish], typed: Collection[str], source: str, desk: Desk, near: Collection[Path] = ()
 ) -> None:
     """Get consent for each wish, or raise `RequestError` with the words to type.
 
@@ -142,12 +128,12 @@ def settle(
         own = {words for words in wish.parts if not words.startswith("--proposer ")}
         is_near = wish.place is not None and any(wish.place.is_relative_to(folder) for folder in near)
         question = f"{source} asks kernelwright to {legible(wish.what)}"
-        if not (own <= set(typed) or is_near or was_agreed(wish) or ask(f"{question}. Allow it?")):
+        if not (own <= set(typed) or is_near or was_agreed(wish) or desk.ask(f"{question}. Allow it?")):
             raise RequestError(
                 f"{question}, which was not typed",
                 f"if that is wanted, type {' '.join(map(shell_word, sorted(own)))} too",
             )
-        agree(wish, notify)
+        agree(wish, desk.notify)
 
 
 def shell_word(words: str) -> str:

@@ -11,8 +11,7 @@ import msgspec
 from kernelwright.errors import RunFolderError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.folders import make_folder
-from kernelwright.jobs.display import Display
-from kernelwright.jobs.worker import Notify
+from kernelwright.jobs.worker import Display, Notify
 from kernelwright.journal import NAME, Journal
 from kernelwright.model import Budget, RunSettings, Scalar
 from kernelwright.propose import build_proposer

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import datetime
 
 from rich.table import Table
 from rich.text import Text
 
-from kernelwright.jobs.worker import Notify
+from kernelwright.jobs.worker import Display, Notify
 from kernelwright.journal import Event, RunState
 from kernelwright.model import RunInfo
 from kernelwright.report.progress import Progress
-
-Display = Callable[[RunInfo, RunState], AbstractContextManager[Callable[[Event], None]]]
-"""Takes a run and its state. The context is open while the session runs and keeps the state up to date, and gives a
-function to call with each new event after that."""
 
 
 def lines_to(notify: Notify) -> Display:

@@ -13,7 +13,7 @@ from kernelwright.cache import FOLDER_BYTES_MAX, Cache
 from kernelwright.errors import ConfigError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.loading import load_problem
-from kernelwright.jobs.worker import StartWorker
+from kernelwright.jobs.worker import Desk
 from kernelwright.problems.canaries import (
     TIMED_CASE,
     canary_problem,
@@ -31,14 +31,12 @@ COMPILED = "KERNELWRIGHT_COMPILE_CACHE"
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
-def examine(*, start_worker: StartWorker, target: str | None = None) -> Examination:
-    """Test everything that this machine should do. target: compile target, only without a GPU; without one no canary is
-    timed.
-    """
+def examine(desk: Desk) -> Examination:
+    """Test everything that this machine should do. Without a GPU no canary is timed."""
     compiled = os.environ.get(COMPILED)
     with tempfile.TemporaryDirectory(prefix="kernelwright-doctor-") as folder:
         problem = canary_problem(Path(folder))
-        with load_problem(problem, start_worker=start_worker, target=target) as (worker, _):
+        with load_problem(problem, desk) as (worker, _):
             environment, machine = worker.environment(), worker.machine()
             canaries = [] if environment.refusal else judge_canaries(worker)
             if environment.device is not None and not environment.refusal:

@@ -16,11 +16,10 @@ from typing import Any
 
 import msgspec
 
-from kernelwright.jobs.consent import Ask, refuse
 from kernelwright.jobs.runs import OpenRun, begin, new_run
 from kernelwright.jobs.session import strategy_of
 from kernelwright.jobs.settings import NO_FILE, SettingsFile, read_options
-from kernelwright.jobs.worker import PLACES, Notify, Places, StartWorker
+from kernelwright.jobs.worker import Desk
 from kernelwright.llm.protocol import NothingSent, ProviderRequest
 from kernelwright.model import BUDGET_LIMITS, RunSettings
 from kernelwright.propose import prompt_path
@@ -34,23 +33,18 @@ def dry_run(
     problem: str | Path | None = None,
     *,
     settings: SettingsFile = NO_FILE,
-    start_worker: StartWorker,
-    places: Places = PLACES,
-    notify: Notify,
-    ask: Ask = refuse,
+    desk: Desk,
     **options: Any,
 ) -> DryRun:
     """The first prompt that `optimize` with these arguments would send. Raises the same errors; no key is needed."""
     given = read_options({**options, "problem": None if problem is None else str(problem)})
     variables = with_keys(os.environ)
-    run = new_run(
-        given, settings, start_worker=start_worker, places=places, ask=ask, notify=notify, variables=variables
-    )
+    run = new_run(given, settings, desk, variables)
     shown = shown_proposer(run.settings.proposer, run.settings.proposer_options, variables)
     one_by_one = msgspec.structs.replace(run.settings, in_flight=1, thinking=1)
     with (
         tempfile.TemporaryDirectory() as folder,
-        begin(replace(run, settings=one_by_one, out=f"{folder}/run"), notify=notify, is_asked=False) as opened,
+        begin(replace(run, settings=one_by_one, out=f"{folder}/run"), is_asked=False) as opened,
     ):
         sent, file, ended = (None, None, "") if shown is None else first_prompt(opened, shown)
     return DryRun(

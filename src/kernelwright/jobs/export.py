@@ -20,7 +20,7 @@ from kernelwright.folders import require_empty
 from kernelwright.jobs.exportable import PACKAGE as PACKAGE
 from kernelwright.jobs.exportable import ExportSource, WrongCandidateError, read_subject
 from kernelwright.jobs.package_process import run_module
-from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.jobs.worker import Desk, Notify
 from kernelwright.report.evaluation import library_text
 
 
@@ -51,8 +51,7 @@ class Exported:
 def export(
     source: ExportSource,
     *,
-    start_worker: StartWorker,
-    notify: Notify,
+    desk: Desk,
     format: str = PACKAGE,
     out: str | Path | None = None,
     measure: bool | None = None,
@@ -74,7 +73,7 @@ def export(
             "use letters a to z, digits and _, beginning with a letter",
         )
     try:
-        subject = read_subject(source, start_worker, notify)
+        subject = read_subject(source, desk)
     except WrongCandidateError as error:
         return Exported(format=format, reason=str(error))
     if exporter.of_run and subject.run is None:
@@ -94,8 +93,8 @@ def export(
         return exported
     if measures:
         sizes = [*(f"--vary={one}" for one in vary), *([f"--dtypes={dtypes}"] if dtypes else [])]
-        measure_package(folder, subject, sizes, notify)
-    checked = run_module(folder, f"{subject.package}.check", [], notify) == 0
+        measure_package(folder, subject, sizes, desk.notify)
+    checked = run_module(folder, f"{subject.package}.check", [], desk.notify) == 0
     return replace(exported, checked=checked, has_figures=has_figures(folder, subject))
 
 

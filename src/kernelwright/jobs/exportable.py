@@ -18,7 +18,7 @@ from kernelwright.export.names import identifier
 from kernelwright.export.subject import Subject
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.loading import DERIVED, load_problem, load_qualified
-from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.jobs.worker import Desk, Notify
 from kernelwright.journal import Journal
 from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, Loading, ProblemInfo, Status
 from kernelwright.problems import ProblemPath, find_problem, problem_in_run, read_problem_text
@@ -34,8 +34,7 @@ class ExportSource:
     """What to export.
 
     what: a run's folder, or a candidate's file, which needs `problem` and may have a `config` and a `loading`. trial:
-    of the run, None for its confirmed best. name: the package's. results: FILE or FILE:ROW of a bench report. target:
-    compile target, only without a GPU.
+    of the run, None for its confirmed best. name: the package's. results: FILE or FILE:ROW of a bench report.
     """
 
     what: str | Path
@@ -45,17 +44,16 @@ class ExportSource:
     name: str | None = None
     results: str | None = None
     loading: Loading = DERIVED
-    target: str | None = None
 
 
-def read_subject(source: ExportSource, start_worker: StartWorker, notify: Notify) -> Subject:
+def read_subject(source: ExportSource, desk: Desk) -> Subject:
     """Raises `WrongCandidateError` for a candidate that is not right, `RequestError` for what cannot be exported."""
     if Path(source.what).is_dir():
-        return run_subject(source, start_worker, notify)
-    return candidate_subject(source, start_worker, notify)
+        return run_subject(source, desk)
+    return candidate_subject(source, desk)
 
 
-def candidate_subject(source: ExportSource, start_worker: StartWorker, notify: Notify) -> Subject:
+def candidate_subject(source: ExportSource, desk: Desk) -> Subject:
     """A candidate's file, verified on every case."""
     if source.problem is None or source.trial is not None:
         raise RequestError(
@@ -64,19 +62,12 @@ def candidate_subject(source: ExportSource, start_worker: StartWorker, notify: N
     candidate = read_candidate(source.what, source.config)
     found = find_problem(str(source.problem))
     text = read_problem_text(found.file)
-    with load_qualified(
-        found,
-        source.problem,
-        start_worker=start_worker,
-        notify=notify,
-        target=source.target,
-        loading=source.loading,
-    ) as (worker, info):
+    with load_qualified(found, source.problem, desk, source.loading) as (worker, info):
         evaluation, environment = worker.evaluate(candidate, "verify"), worker.environment()
     return assemble(source, found, text, info, candidate, evaluation, environment)
 
 
-def run_subject(source: ExportSource, start_worker: StartWorker, notify: Notify) -> Subject:
+def run_subject(source: ExportSource, desk: Desk) -> Subject:
     """A run's kernel, judged as its journal says. A worker only reads the problem, in the run's dtype."""
     folder = Path(source.what)
     if source.problem is not None or source.config or source.loading != DERIVED:
@@ -88,11 +79,11 @@ def run_subject(source: ExportSource, start_worker: StartWorker, notify: Notify)
         view = read_run(journal)
         texts = {sha: view.blob(sha) for one in view.trials for sha in (one.proposal.prompt, one.proposal.reply) if sha}
     view = replace(view, blob=texts.__getitem__)
-    number, candidate, evaluation = choose_trial(view, source, notify)
+    number, candidate, evaluation = choose_trial(view, source, desk.notify)
     found = problem_in_run(folder)
     text = read_problem_text(found.file)
     loading = Loading(dtype=view.info.settings.dtype, library=view.info.problem.library)
-    with load_problem(found, start_worker=start_worker, target=source.target, loading=loading) as (
+    with load_problem(found, desk, loading) as (
         _,
         info,
     ):

@@ -16,7 +16,7 @@ from kernelwright.errors import RequestError
 from kernelwright.jobs.bench import DEFAULTS, BenchSettings
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.loading import load_problem, read_problem, require_qualified
-from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import (
     FRAMEWORK,
     BenchCase,
@@ -44,8 +44,7 @@ def gate(
     max_slowdown: float,
     settings: BenchSettings = DEFAULTS,
     *,
-    start_worker: StartWorker,
-    notify: Notify,
+    desk: Desk,
 ) -> GateReport:
     """Measure `candidate` and the baseline side by side on every case of the earlier report.
 
@@ -63,14 +62,12 @@ def gate(
     )
     found, reports = read_problem(problem), []
     for _ in range(settings.repeat):
-        with load_problem(
-            found, start_worker=start_worker, target=settings.target, loading=loading, cases=cases,
-        ) as (worker, info):  # fmt: skip
+        with load_problem(found, desk, loading, cases) as (worker, info):
             where = worker.environment()
             if where.device is None:
                 judged = [GateCase(case=case, outcome="not measured", reason=NO_GPU) for case in cases]
                 break
-            require_qualified(worker, problem, notify, loading.unqualified)
+            require_qualified(worker, problem, desk.notify, loading.unqualified)
             reports.append(worker.bench(pair, cases, against=BASELINE))
     else:
         judged = [judged_case(case, max_slowdown) for case in repeated(reports).cases]

@@ -17,7 +17,7 @@ from kernelwright.importers.seed import Seed
 from kernelwright.importers.table import read_seeds
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.loading import DERIVED, load_qualified, read_problem
-from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.jobs.worker import Desk, Notify
 from kernelwright.model import Candidate, Evaluation, Loading
 
 DEFAULT_LIMIT = 16
@@ -38,14 +38,12 @@ def import_seeds(
     problem: str | Path,
     source: str | Path,
     *,
-    start_worker: StartWorker,
-    notify: Notify,
+    desk: Desk,
     kind: str | None = None,
     candidate: str | Path | None = None,
     limit: int = DEFAULT_LIMIT,
     out: str | Path | None = None,
     loading: Loading = DERIVED,
-    target: str | None = None,
 ) -> Import:
     """Judge and time the kernels of `source` like any candidate, and write those that pass.
 
@@ -60,18 +58,11 @@ def import_seeds(
     importer, gathered = read_seeds(Path(source), starter, kind)
     folder = Path(out) if out is not None else Path("imports") / f"{found.name}-{importer}"
     require_empty(folder)
-    with load_qualified(
-        found,
-        problem,
-        start_worker=start_worker,
-        notify=notify,
-        target=target,
-        loading=loading,
-    ) as (worker, info):
+    with load_qualified(found, problem, desk, loading) as (worker, info):
         environment = worker.environment()
-        before = judge(worker, "the problem's own", starter, notify) if starter is not None else None
+        before = judge(worker, "the problem's own", starter, desk.notify) if starter is not None else None
         seeds = tuple(
-            Remeasured(seed=seed, evaluation=judge(worker, seed.name, seed.candidate, notify))
+            Remeasured(seed=seed, evaluation=judge(worker, seed.name, seed.candidate, desk.notify))
             for seed in gathered.seeds[:limit]
         )
     best = best_of(seeds)

@@ -10,7 +10,7 @@ from typing import Any
 from kernelwright.codec import encode, plain
 from kernelwright.errors import ProblemError, RequestError
 from kernelwright.evaluator.protocol import Worker
-from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.jobs.worker import Desk, Notify
 from kernelwright.model import AS_KEPT, Case, CaseInfo, Loading, ProblemInfo, TensorSpec
 from kernelwright.problems import ProblemPath, find_problem, read_problem_text
 from kernelwright.problems.text import states_cases
@@ -31,18 +31,13 @@ def read_problem(problem: str | Path) -> ProblemPath:
 
 @contextmanager
 def load_problem(
-    problem: ProblemPath,
-    *,
-    start_worker: StartWorker,
-    target: str | None = None,
-    loading: Loading = AS_KEPT,
-    cases: tuple[str, ...] = (),
+    problem: ProblemPath, desk: Desk, loading: Loading = AS_KEPT, cases: tuple[str, ...] = ()
 ) -> Iterator[tuple[Worker, ProblemInfo]]:
     """A new worker with the problem loaded, and what it found of the problem. The worker ends with the block.
 
     cases: names that the problem must have; raises `RequestError`.
     """
-    with start_worker(target) as worker:
+    with desk.worker() as worker:
         info = worker.load(str(problem.file), loading)
         require_cases(info, cases)
         yield worker, info
@@ -52,10 +47,7 @@ def load_problem(
 def load_qualified(
     problem: ProblemPath,
     name: str | Path,
-    *,
-    start_worker: StartWorker,
-    notify: Notify,
-    target: str | None = None,
+    desk: Desk,
     loading: Loading = DERIVED,
     cases: tuple[str, ...] = (),
 ) -> Iterator[tuple[Worker, ProblemInfo]]:
@@ -63,11 +55,11 @@ def load_qualified(
 
     name: the problem as the user named it, for messages.
     """
-    with load_problem(problem, start_worker=start_worker, target=target, loading=loading, cases=cases) as (
+    with load_problem(problem, desk, loading, cases) as (
         worker,
         info,
     ):
-        require_qualified(worker, name, notify, loading.unqualified)
+        require_qualified(worker, name, desk.notify, loading.unqualified)
         yield worker, info
 
 

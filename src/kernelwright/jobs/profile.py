@@ -6,11 +6,12 @@ A candidate is verified before it is timed, and one that fails is not profiled.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.errors import MachineError
 from kernelwright.jobs.loading import load_problem, read_problem
-from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.jobs.worker import Desk
 from kernelwright.model import (
     AS_KEPT,
     BenchCase,
@@ -40,53 +41,60 @@ class ProfileReport(Record, frozen=True, kw_only=True):
     failure: str | None
 
 
+@dataclass(frozen=True)
+class ProfileSettings:
+    """What is profiled. cases: names, () for the timed ones. framework: eager and torch.compile too, which needs a GPU.
+    full: every counter that the profiler has."""
+
+    cases: tuple[str, ...] = ()
+    framework: bool = False
+    full: bool = False
+    loading: Loading = AS_KEPT
+
+
+DEFAULTS = ProfileSettings()
+
+
 def profile(
     problem: str | Path,
     candidate: Candidate,
+    settings: ProfileSettings = DEFAULTS,
     *,
-    start_worker: StartWorker,
-    notify: Notify,
+    desk: Desk,
     show: Callable[[Profiled], None] = lambda one: None,
     name: str = OWN,
-    cases: tuple[str, ...] = (),
-    framework: bool = False,
-    full: bool = False,
-    target: str | None = None,
-    loading: Loading = AS_KEPT,
 ) -> ProfileReport:
     """Time a candidate, profile one call on each case, and diagnose what limits it.
 
     problem: a file, a folder with `problem.py`, or a name in the gallery. name: the candidate's, in the report. show:
-    called with each profile as soon as it is there. cases: names, () for the timed ones. framework: profile eager and
-    torch.compile too; raises `MachineError` without a GPU. full: read every counter that the profiler has. target:
-    compile target, only without a GPU. Raises `ProblemError` for the problem, `RequestError` for a case that it does
-    not have.
+    called with each profile as soon as it is there. Raises `ProblemError` for the problem, `RequestError` for a case
+    that it does not have, `MachineError` for the framework without a GPU.
     """
     found = read_problem(problem)
     rows: list[Profiled] = []
     failure = None
-    with load_problem(found, start_worker=start_worker, target=target, loading=loading, cases=cases) as (
+    with load_problem(found, desk, settings.loading, settings.cases) as (
         worker,
         info,
     ):
         environment = worker.environment()
-        if framework and environment.device is None:
+        if settings.framework and environment.device is None:
             raise MachineError("--framework needs a GPU, and there is none here", "profile the candidate alone")
-        chosen = cases or tuple(one.case.name for one in info.cases if one.case.timed)
+        chosen = settings.cases or tuple(one.case.name for one in info.cases if one.case.timed)
         by_name = {one.case.name: one for one in info.cases}
-        report = worker.bench({OWN: candidate}, chosen, against=None if framework else OWN)
+        report = worker.bench({OWN: candidate}, chosen, against=None if settings.framework else OWN)
         for case, row in candidate_first(report):
             own = row.name == OWN
             shown_name = name if own else row.name
             timing = row.timing
             if timing is None:
                 text = f"{shown_name} failed on {case.case}: {row.reason}"
-                notify(text)
+                desk.notify(text)
                 if own:
                     failure = text
                     break
                 continue
-            seen = worker.profile(candidate if own else row.name, case.case, full)
+            seen = worker.profile(candidate if own else row.name, case.case, settings.full)
             rows.append(profiled(shown_name, by_name[case.case], timing, seen, environment, row.library))
             show(rows[-1])
     return ProfileReport(problem=info, environment=environment, profiles=tuple(rows), failure=failure)

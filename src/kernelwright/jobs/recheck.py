@@ -17,7 +17,7 @@ from kernelwright.errors import MachineError
 from kernelwright.export.recheck import Change, Package, Timed, changes, read_package, retimed, still_faster
 from kernelwright.jobs.loading import load_problem
 from kernelwright.jobs.package_process import run_module
-from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.jobs.worker import Desk, Notify
 from kernelwright.model import Environment, Evaluation, Loading, Status
 from kernelwright.problems.paths import problem_at
 
@@ -59,25 +59,23 @@ class Recheck:
         }
 
 
-def recheck(
-    place: str | Path, *, start_worker: StartWorker, notify: Notify, timing: bool = True, target: str | None = None
-) -> Recheck:
+def recheck(place: str | Path, *, desk: Desk, timing: bool = True) -> Recheck:
     """Verify the kernel of a package, and have the package time itself where it was timed on a GPU like this one.
 
-    place: the folder that `export` wrote, or the installed package's. timing: False leaves the timing out. target:
-    compile target, only without a GPU. Raises `RequestError` where there is no whole package.
+    place: the folder that `export` wrote, or the installed package's. timing: False leaves the timing out. Raises
+    `RequestError` where there is no whole package.
     """
     package = read_package(Path(place))
     problem = problem_at(package.reference)
     loading = Loading(dtype=package.dtype, library=package.library)
-    with load_problem(problem, start_worker=start_worker, target=target, loading=loading) as (worker, _):
+    with load_problem(problem, desk, loading) as (worker, _):
         worker.qualify()
         evaluation, environment = worker.evaluate(package.candidate, "verify"), worker.environment()
     unjudged = cannot_time(package, environment) if timing else ""
     right = evaluation.status is Status.PASSED
     timed = None
     if right and timing and not unjudged and package.wins["device"] is not None:
-        timed = measure_again(package, notify)
+        timed = measure_again(package, desk.notify)
     return Recheck(package, evaluation, environment, changes(package, environment), timed, unjudged)
 
 

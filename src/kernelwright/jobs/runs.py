@@ -17,12 +17,12 @@ from kernelwright.errors import MachineError, RequestError, RunFolderError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.folders import fresh_folder, refuse_links
 from kernelwright.jobs.candidates import read_candidate
-from kernelwright.jobs.consent import Ask, path_wishes, settle, typed_as, typed_words, wishes_of, worker_wishes
+from kernelwright.jobs.consent import path_wishes, settle, typed_as, typed_words, wishes_of, worker_wishes
 from kernelwright.jobs.generated import mode_to_begin_in
 from kernelwright.jobs.known import known_kernels
 from kernelwright.jobs.loading import read_problem, require_qualified, require_verifiable
 from kernelwright.jobs.settings import DEFAULTS, NO_LIMITS, NO_OPTIONS, RunOptions, SettingsFile, merge, settings_from
-from kernelwright.jobs.worker import PLACES, Notify, Places, StartWorker
+from kernelwright.jobs.worker import Desk, Notify
 from kernelwright.journal import NAME, SCHEMA_VERSION, Journal
 from kernelwright.model import Budget, Candidate, KnownKernel, Loading, ProblemInfo, RunInfo, RunSettings, titled
 from kernelwright.problems import ProblemPath, copy_problem, problem_in_run
@@ -50,29 +50,25 @@ class OpenRun(NamedTuple):
 @dataclass(frozen=True)
 class NewRun:
     """A run that is about to begin. starter: None where the proposer writes the first kernel. out: its folder; None: a
-    new one under ./runs. target: compile target, None for the machine's own. start_worker: what starts its worker."""
+    new one under ./runs."""
 
     settings: RunSettings
     problem: ProblemPath
     starter: Candidate | None
     out: str | None
-    target: str | None
-    start_worker: StartWorker
+    desk: Desk
 
 
 def new_run(
     given: RunOptions,
     file: SettingsFile,
-    *,
-    start_worker: StartWorker,
-    places: Places = PLACES,
-    ask: Ask,
-    notify: Notify,
+    desk: Desk,
     variables: Mapping[str, str] = os.environ,
 ) -> NewRun:
     """The run that these options and a settings file describe. Every error that needs no worker is raised here.
 
-    start_worker: where neither names a place. variables: the environment, which has the keys.
+    desk: its worker is started where the options name a place or a target, and else there. variables: the environment,
+    which has the keys.
     """
     merged = merge(given, file.options)
     settings = settings_from(merged)
@@ -82,8 +78,8 @@ def new_run(
         )
     wishes = [*wishes_of(settings), *path_wishes(file.options, merged), *worker_wishes(merged.workers)]
     near = (file.path.resolve().parent, Path.cwd())
-    settle(wishes, typed_words(given), str(file.path), ask=ask, notify=notify, near=near)
-    start_worker, merged = on_lanes(start_worker, merged, places)
+    settle(wishes, typed_words(given), str(file.path), desk, near)
+    desk, merged = on_lanes(desk, merged)
     settings = settings_from(merged)
     problem = read_problem(settings.problem)
     if settings.proposer == "builtin" and settings.starter is None and problem.starter is None:
@@ -95,11 +91,11 @@ def new_run(
         raise RunFolderError(
             f"{merged.out} already holds a run", f"go on with it: --resume {merged.out}, or name another"
         )
-    return NewRun(settings, problem, starter, merged.out, merged.target, start_worker)
+    return NewRun(settings, problem, starter, merged.out, replace(desk, target=merged.target))
 
 
 @contextmanager
-def begin(run: NewRun, *, notify: Notify, is_asked: bool = True) -> Iterator[OpenRun]:
+def begin(run: NewRun, is_asked: bool = True) -> Iterator[OpenRun]:
     """Start a worker, load the problem, and begin the run in its folder, which gets a copy of the problem.
 
     Raises `ProblemError` for a problem that does not qualify, `MachineError` where torch or Triton is missing, and what
@@ -108,12 +104,13 @@ def begin(run: NewRun, *, notify: Notify, is_asked: bool = True) -> Iterator[Ope
     """
     if is_asked:
         require_askable(run.settings.proposer, run.settings.proposer_options, run.settings.budget.usd)
+    notify = run.desk.notify
     notify(f"{titled(run.problem.name, run.settings.dtype)}: {STARTING}")
-    with run.start_worker(run.target) as worker:
+    with run.desk.worker() as worker:
         notify(READING)
         problem = load(worker, run)
         require_verifiable(worker, problem, run.problem)
-        known = find_known(worker, run, problem, notify)
+        known = find_known(worker, run, problem)
         if run.settings.proposer == "inductor" and run.starter is None:  # first, because it needs no GPU
             notify(GENERATING)
             mode = mode_to_begin_in(worker, problem, run.problem, known, notify)
@@ -145,12 +142,12 @@ def begin(run: NewRun, *, notify: Notify, is_asked: bool = True) -> Iterator[Ope
             yield OpenRun(journal, worker, run.settings.budget)
 
 
-def on_lanes(start_worker: StartWorker, options: RunOptions, places: Places) -> tuple[StartWorker, RunOptions]:
-    """The function that starts the worker of a session with these options, and the options of its runs: without GPUs
+def on_lanes(desk: Desk, options: RunOptions) -> tuple[Desk, RunOptions]:
+    """The desk of a session with these options, and the options of its runs: without GPUs
     and workers, and with enough candidates in flight for all lanes."""
-    start_worker, lanes = places.choose(options.gpus, options.workers, start_worker)
+    desk, lanes = desk.on_lanes(options.gpus, options.workers)
     in_flight = options.in_flight or (DEFAULTS.in_flight * lanes if lanes > 1 else None)
-    return start_worker, msgspec.structs.replace(options, gpus=None, workers=None, in_flight=in_flight)
+    return desk, msgspec.structs.replace(options, gpus=None, workers=None, in_flight=in_flight)
 
 
 def say_environment(worker: Worker, notify: Notify) -> None:
@@ -169,7 +166,7 @@ def load(worker: Worker, run: NewRun) -> ProblemInfo:
     return worker.load(str(run.problem.file), run.settings.loading)
 
 
-def find_known(worker: Worker, run: NewRun, problem: ProblemInfo, notify: Notify) -> tuple[KnownKernel, ...]:
+def find_known(worker: Worker, run: NewRun, problem: ProblemInfo) -> tuple[KnownKernel, ...]:
     """The known kernels that a run begins with. Its problem is loaded before and after."""
     if run.settings.no_known:
         return ()
@@ -182,7 +179,7 @@ def find_known(worker: Worker, run: NewRun, problem: ProblemInfo, notify: Notify
 
     named = Path(run.settings.known) if run.settings.known is not None else None
     try:
-        return known_kernels(problem, run.problem, run.starter, named, operators, notify)
+        return known_kernels(problem, run.problem, run.starter, named, operators, run.desk.notify)
     finally:
         if others:
             load(worker, run)
@@ -194,31 +191,29 @@ def reopen(
     limits: Budget = NO_LIMITS,
     *,
     agreed: RunOptions = NO_OPTIONS,
-    target: str | None = None,
-    start_worker: StartWorker,
-    notify: Notify,
-    ask: Ask,
+    desk: Desk,
 ) -> Iterator[OpenRun]:
     """Open a run that began before, here or elsewhere, and end its pause.
 
     limits: in place of the run's own, where given. agreed: options of the run that the user gives again to consent to
-    them (`consent`); they change nothing. target: None for that of the run. Raises `RunFolderError` where the run's
-    copy of the problem was changed, `ProblemError` where this machine can verify nothing of it.
+    them (`consent`); they change nothing. Without a target of the desk the run's is taken. Raises `RunFolderError`
+    where the run's copy of the problem was changed, `ProblemError` where this machine can verify nothing of it.
     """
     if folder.is_dir():
         refuse_links(folder)
     with Journal.open(folder, writable=True) as journal:
         info = journal.info
-        agree_to(info.settings, folder, agreed, ask=ask, notify=notify)
+        agree_to(info.settings, folder, agreed, desk)
         build_proposer(info.settings.proposer, info.settings.proposer_options).close()
         budget = latest_budget(journal, limits)
         require_askable(info.settings.proposer, info.settings.proposer_options, budget.usd)
         end_pause(folder)
         file = problem_in_run(folder).file
-        if target is None and info.environment.device is None:
-            target = info.environment.target
+        if desk.target is None and info.environment.device is None:
+            desk = replace(desk, target=info.environment.target)
+        notify = desk.notify
         notify(f"{info.problem.title}: {STARTING}")
-        with start_worker(target) as worker:
+        with desk.worker() as worker:
             say_environment(worker, notify)
             notify(READING)
             loaded = worker.load(
@@ -232,7 +227,7 @@ def reopen(
             yield OpenRun(journal, worker, budget)
 
 
-def agree_to(settings: RunSettings, folder: Path, agreed: RunOptions, *, ask: Ask, notify: Notify) -> None:
+def agree_to(settings: RunSettings, folder: Path, agreed: RunOptions, desk: Desk) -> None:
     """Raise `RequestError` for something that a run's settings ask for without consent, and for an option in `agreed`
     that the run does not have."""
     wishes, typed = wishes_of(settings), typed_words(agreed)
@@ -240,7 +235,7 @@ def agree_to(settings: RunSettings, folder: Path, agreed: RunOptions, *, ask: As
     own |= {typed_as(name, value) for name, value in settings.proposer_options.items()}
     if others := sorted(typed - own):
         raise RequestError(f"{others[0]} is not what the run in {folder} has", "--resume takes limits only")
-    settle(wishes, typed, f"the run in {folder}", ask=ask, notify=notify)
+    settle(wishes, typed, f"the run in {folder}", desk)
 
 
 def latest_budget(journal: Journal, limits: Budget) -> Budget:

@@ -1,6 +1,6 @@
 """Begins or resumes a search over several problems under one budget.
 
-result = optimize_series(["softmax", "rmsnorm"], minutes=30, start_worker=local_worker, notify=print)
+result = optimize_series(["softmax", "rmsnorm"], minutes=30, desk=Desk(print))
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,7 @@ import msgspec
 
 from kernelwright.errors import ProblemError, RequestError, RunFolderError
 from kernelwright.folders import fresh_folder, refuse_links
-from kernelwright.jobs.consent import Ask, path_wish, path_wishes, refuse, settle, typed_words, wishes_of, worker_wishes
-from kernelwright.jobs.display import Display, lines_to
+from kernelwright.jobs.consent import path_wish, path_wishes, settle, typed_words, wishes_of, worker_wishes
 from kernelwright.jobs.runs import on_lanes
 from kernelwright.jobs.series_search import SeriesResult, SeriesSearch
 from kernelwright.jobs.series_state import (
@@ -39,7 +39,7 @@ from kernelwright.jobs.settings import (
     read_options,
     settings_from,
 )
-from kernelwright.jobs.worker import PLACES, Notify, Places, StartWorker
+from kernelwright.jobs.worker import Desk
 from kernelwright.journal import NAME
 from kernelwright.model import Budget
 from kernelwright.problems import find_problem
@@ -58,11 +58,7 @@ def optimize_series(
     *,
     max_autotune: bool = False,
     settings: SettingsFile = NO_FILE,
-    start_worker: StartWorker,
-    places: Places = PLACES,
-    notify: Notify,
-    display: Display | None = None,
-    ask: Ask = refuse,
+    desk: Desk,
     **options: Any,
 ) -> SeriesResult:
     """Search all `problems` until the budget is spent or no gain is expected.
@@ -80,8 +76,8 @@ def optimize_series(
     for name in ONE_RUN:
         if getattr(merged, name) is not None:
             raise RequestError(f"--{name} fits one problem, and {len(paths)} are named", "leave it out")
-    consent(paths, given, merged, settings, ask=ask, notify=notify)
-    start_worker, merged = on_lanes(start_worker, merged, places)
+    consent(paths, given, merged, settings, desk)
+    desk, merged = on_lanes(desk, merged)
     given = msgspec.structs.replace(given, gpus=None, workers=None)
     names = fresh_names([stem_of(place) for place in paths])
     trials = settings_from(msgspec.structs.replace(merged, **dict.fromkeys(LIMITS))).budget.trials or DEFAULTS.trials
@@ -94,7 +90,7 @@ def optimize_series(
     )
     folder = new_folder(merged.out)
     write_series(folder, series)
-    return SeriesSearch(folder, series, given, start_worker, notify, display or lines_to(notify), ask).run()
+    return SeriesSearch(folder, series, given, replace(desk, target=given.target)).run()
 
 
 def resume_series(
@@ -102,11 +98,7 @@ def resume_series(
     limits: Budget = NO_LIMITS,
     *,
     agreed: RunOptions = NO_OPTIONS,
-    start_worker: StartWorker,
-    places: Places = PLACES,
-    notify: Notify,
-    display: Display | None = None,
-    ask: Ask = refuse,
+    desk: Desk,
 ) -> SeriesResult:
     """Go on with the search over several problems in `folder`; a problem that failed before is tried again.
 
@@ -116,26 +108,24 @@ def resume_series(
     path = Path(folder)
     if path.is_dir():
         refuse_links(path)
-    start_worker, agreed = on_lanes(start_worker, agreed, places)
+    desk, agreed = on_lanes(desk, agreed)
     series = read_series(path)
     given = {name: value for name, value in msgspec.structs.asdict(limits).items() if value is not None}
     left = {name: one for name, one in series.ended.items() if one.state is State.LEFT}
     series = msgspec.structs.replace(series, budget=msgspec.structs.replace(series.budget, **given), ended=left)
     write_series(path, series)
-    return SeriesSearch(path, series, agreed, start_worker, notify, display or lines_to(notify), ask).run()
+    return SeriesSearch(path, series, agreed, desk).run()
 
 
-def consent(
-    places: Sequence[str], given: RunOptions, merged: RunOptions, settings: SettingsFile, *, ask: Ask, notify: Notify
-) -> None:
+def consent(places: Sequence[str], given: RunOptions, merged: RunOptions, settings: SettingsFile, desk: Desk) -> None:
     """Get consent for what the settings file asks for, and remember the problems that were named, so that resuming runs
     no others."""
     near = (settings.path.resolve().parent, Path.cwd())
     file = msgspec.structs.replace(settings.options, problem=None)
     wishes = [*wishes_of(settings_from(merged)), *path_wishes(file, merged), *worker_wishes(merged.workers)]
-    settle(wishes, typed_words(given), str(settings.path), ask=ask, notify=notify, near=near)
+    settle(wishes, typed_words(given), str(settings.path), desk, near)
     named = [path_wish("", place, "run the problem") for place in places]
-    settle(named, {words for wish in named for words in wish.parts}, "the command", ask=ask, notify=notify)
+    settle(named, {words for wish in named for words in wish.parts}, "the command", desk)
 
 
 def stem_of(place: str) -> str:

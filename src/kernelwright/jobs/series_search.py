@@ -18,8 +18,6 @@ from typing import Any
 import msgspec
 
 from kernelwright.errors import ConfigError, NothingToWin, RequestError, WorkerError
-from kernelwright.jobs.consent import Ask
-from kernelwright.jobs.display import Display
 from kernelwright.jobs.runs import OpenRun, begin, new_run, reopen
 from kernelwright.jobs.series_state import (
     FILE,
@@ -33,7 +31,7 @@ from kernelwright.jobs.series_state import (
 from kernelwright.jobs.series_table import Table
 from kernelwright.jobs.session import SessionResult, run_session
 from kernelwright.jobs.settings import RunOptions, SettingsFile
-from kernelwright.jobs.worker import Notify, Shared, StartWorker
+from kernelwright.jobs.worker import Desk, Shared
 from kernelwright.journal import NAME
 from kernelwright.model import BUDGET_LIMITS, Budget
 from kernelwright.report.several import Line, totals
@@ -83,10 +81,7 @@ class SeriesSearch:
     folder: Path
     series: Series
     given: RunOptions
-    start_worker: StartWorker
-    notify: Notify
-    display: Display
-    ask: Ask
+    desk: Desk
     over: dict[str, str] = field(default_factory=dict)
     waiting: set[str] = field(default_factory=set)
 
@@ -94,17 +89,18 @@ class SeriesSearch:
         """Round after round, until the scheduler grants none, or an interrupt."""
         limits = [(limit, limit.of(self.series.budget)) for limit in BUDGET_LIMITS]
         shared = ", ".join(f"{limit.amount_text(most)} {limit.unit}" for limit, most in limits if most is not None)
-        self.notify(f"budget of all {len(self.series.problems)} problems together: {shared}")
-        self.notify(f"folder of the runs: {self.folder}")
+        self.desk.notify(f"budget of all {len(self.series.problems)} problems together: {shared}")
+        self.desk.notify(f"folder of the runs: {self.folder}")
         self.over.update({name: one.reason for name, one in self.series.ended.items()})
         finished = [name for name, one in self.progress.items() if one.reason == StopReason.FINISHED.value]
         self.over.update(dict.fromkeys(finished, "the search has nothing more to ask"))
         self.table.write(self.series)
         before_s, began_s = self.series.at_work_s, time.monotonic()
-        with contextlib.closing(Shared(self.start_worker)) as one_worker:
+        with contextlib.closing(Shared(self.desk.start_worker)) as one_worker:
+            desk = replace(self.desk, start_worker=one_worker)
             while (grant := self.next_grant()) is not None:
                 try:
-                    result = self.play(grant, one_worker)
+                    result = self.play(grant, desk)
                 finally:
                     self.keep(at_work_s=before_s + time.monotonic() - began_s)
                     self.progress[grant.name] = read_progress(self.folder / grant.name)
@@ -164,25 +160,22 @@ class SeriesSearch:
 
     # --- one round ------------------------------------------------------------------------------------------
 
-    def play(self, grant: Grant, start_worker: StartWorker) -> SessionResult | None:
+    def play(self, grant: Grant, desk: Desk) -> SessionResult | None:
         """One session of the run that the round goes to. None where its problem is at fault or needs no kernel."""
         name, before = grant.name, self.progress[grant.name]
-        self.notify(f"{name}: round {len(before.curve.rounds) + 1}, {self.left_text()}")
+        self.desk.notify(f"{name}: round {len(before.curve.rounds) + 1}, {self.left_text()}")
         try:
-            with self.opened(grant, before, start_worker) as (journal, worker, budget):
-                result = run_session(
-                    journal, worker, budget, notify=self.notify, display=self.display,
-                    max_autotune=self.series.max_autotune,
-                )  # fmt: skip
+            with self.opened(grant, before, desk) as run:
+                result = run_session(run, desk, max_autotune=self.series.max_autotune)
         except NothingToWin as answer:
             self.end(name, State.LEFT, answer)
-            self.notify(str(answer))
+            self.desk.notify(str(answer))
             return None
         except ConfigError:
             raise  # The options are wrong, so every run would fail.
         except (RequestError, WorkerError) as error:
             self.end(name, State.REFUSED if isinstance(error, RequestError) else State.NOT_JUDGED, error)
-            self.notify(f"{name}: {error}")
+            self.desk.notify(f"{name}: {error}")
             return None
         if (why := why_over(result, before)) is not None:
             self.over[name] = why
@@ -203,24 +196,19 @@ class SeriesSearch:
         return f"budget left: {', '.join(parts)}"
 
     @contextlib.contextmanager
-    def opened(self, grant: Grant, before: RunProgress, start_worker: StartWorker) -> Iterator[OpenRun]:
+    def opened(self, grant: Grant, before: RunProgress, desk: Desk) -> Iterator[OpenRun]:
         """The run of a round with its worker: a new one in its first round."""
         folder, place = self.folder / grant.name, self.place(grant.name)
         if (folder / NAME).exists():
             limits = extended(grant.limits, before.spent)
-            again = reopen(
-                folder, limits, agreed=self.given_again, target=self.given.target, start_worker=start_worker,
-                notify=self.notify, ask=self.ask,
-            )  # fmt: skip
-            with again as run:
+            with reopen(folder, limits, agreed=self.given_again, desk=desk) as run:
                 yield run
             return
         given = msgspec.structs.replace(
             self.given, problem=None, out=str(folder), **msgspec.structs.asdict(grant.limits)
         )
         file = SettingsFile(self.folder / FILE, msgspec.structs.replace(self.series.options, problem=place))
-        new = new_run(given, file, start_worker=start_worker, ask=self.ask, notify=self.notify)
-        with begin(new, notify=self.notify) as run:
+        with begin(new_run(given, file, desk)) as run:
             yield run
 
     def place(self, name: str) -> str:

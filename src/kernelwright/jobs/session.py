@@ -13,13 +13,13 @@ from pathlib import Path
 
 from kernelwright.cache import Cache
 from kernelwright.errors import RunFolderError
-from kernelwright.evaluator.protocol import Worker
 from kernelwright.interruption import Ended
 from kernelwright.jobs.beside import measure_beside, measure_elsewhere
 from kernelwright.jobs.control_arm import run_control, wants_control
-from kernelwright.jobs.display import Display
+from kernelwright.jobs.display import lines_to
+from kernelwright.jobs.runs import OpenRun
 from kernelwright.jobs.session_log import SessionLog
-from kernelwright.jobs.worker import Notify
+from kernelwright.jobs.worker import Desk, Notify
 from kernelwright.journal import Journal
 from kernelwright.model import Budget, RunInfo, Scalar, Trial
 from kernelwright.propose import build_proposer, writes_code
@@ -61,22 +61,21 @@ class SessionResult:
 
 
 def run_session(
-    journal: Journal,
-    worker: Worker,
-    budget: Budget,
+    run: OpenRun,
+    desk: Desk,
     *,
-    notify: Notify,
-    display: Display,
     proposer_options: Mapping[str, Scalar] | None = None,
     max_autotune: bool = False,
     most_waiting: int | None = None,
 ) -> SessionResult:
     """Search until the session ends; whatever ends it, write the files of the run's folder.
 
-    worker: with the run's problem loaded. proposer_options: in place of those of the run. max_autotune: measure that
+    proposer_options: in place of those of the run. max_autotune: measure that
     mode of torch.compile beside the best kernel, too. most_waiting: as of `run.optimize`. An error or a signal is
     raised after the files are written.
     """
+    journal, worker, budget = run
+    notify, display = desk.notify, desk.display or lines_to(desk.notify)
     settings = journal.info.settings
     strategy = strategy_of(journal.info)
     state = replay(journal.history(), strategy, journal.folder)

@@ -24,7 +24,7 @@ from kernelwright.folders import fresh_folder
 from kernelwright.jobs.advice import ANSWER, NamedAdvisor, advised
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.loading import DERIVED, read_problem, require_qualified
-from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.jobs.worker import Desk, Notify
 from kernelwright.model import Candidate, CaseInfo, Loading, ProblemInfo
 from kernelwright.report.tuning import progress_lines, tuning_text
 from kernelwright.spaces import SAMPLERS, build_sampler
@@ -44,6 +44,18 @@ Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
+class Begin:
+    """What a search begins with, beside the default config. imported: a history.csv or T4 file whose configs are tried
+    first. advisor: asked once for configs to try first."""
+
+    imported: str | Path | None = None
+    advisor: NamedAdvisor | None = None
+
+
+DEFAULT_ONLY = Begin()
+
+
+@dataclass(frozen=True)
 class TuneResult:
     """A finished tuning. folder: what it wrote. outcome: None where nothing was tried yet, because the folder waits for
     an advisor's answer."""
@@ -56,54 +68,49 @@ def tune(
     problem: str | Path,
     candidate: str | Path | None = None,
     settings: Settings = DEFAULTS,
+    begin: Begin = DEFAULT_ONLY,
     *,
     loading: Loading = DERIVED,
     space: str | Path | None = None,
-    imported: str | Path | None = None,
-    advisor: NamedAdvisor | None = None,
     out: str | Path | None = None,
-    target: str | None = None,
-    start_worker: StartWorker,
-    notify: Notify,
+    desk: Desk,
 ) -> TuneResult:
     """Tune on a worker: configs are measured on its GPU, or estimated without one.
 
     problem: a file, a folder with `problem.py`, or a name in the gallery. candidate: a Python file, None for the
     problem's starter. settings: without a limit, `DEFAULT_TRIALS` trials; their dtype is that of `loading`. space: a
-    file that states it; None: found in the source. imported: a history.csv or T4 file whose configs are tried first.
-    advisor: asked once for configs to try first. out: the folder of the results, None for a new one under ./tuned.
+    file that states it; None: found in the source. out: the folder of the results, None for a new one under ./tuned.
 
     Raises `RequestError` and `ConfigError` for the request, `ProblemError` for the problem, `MachineError` where torch
     or Triton is missing.
     """
     settings = msgspec.structs.replace(checked(settings), dtype=loading.dtype)
-    begin = Begin(imported_rows(imported), advisor)
+    rows = imported_rows(begin.imported)
     found = read_problem(problem)
     if candidate is None and found.starter is None:
         raise RequestError(f"{found.name} has no starter.py beside it", "name the CANDIDATE to tune")
     source = read_candidate(candidate or str(found.starter)).source
-    with start_worker(target) as worker:
+    with desk.worker() as worker:
         info = worker.load(str(found.file), msgspec.structs.replace(loading, narrow=True))
         with ThreadPoolExecutor(1) as beside:  # the source compiles while the problem is judged
             compiled = beside.submit(worker.compile, Candidate(source=source), "tune")
-            require_qualified(worker, problem, notify, loading.unqualified)
+            require_qualified(worker, problem, desk.notify, loading.unqualified)
         autotune, launched = compiled.result().autotune, {one.kernel for one in compiled.result().kernels}
         if space is None:
             stated = found_space(source, autotune, launched)
         else:
             stated = stated_space(Path(space), source, autotune)
-        job = Tuning(info, source, stated, LiveDevice(worker, source, info), settings, begin, out, notify)
+        job = Tuning(info, source, stated, LiveDevice(worker, source, info), settings, begin, rows, out, desk.notify)
         return job.run(SAMPLERS[settings.sampler], worker.qualify().reason if loading.unqualified else "")
 
 
 def replay(
     recorded: str | Path,
     settings: Settings = DEFAULTS,
+    begin: Begin = DEFAULT_ONLY,
     *,
     problem: str | Path | None = None,
     candidate: str | Path | None = None,
-    imported: str | Path | None = None,
-    advisor: NamedAdvisor | None = None,
     out: str | Path | None = None,
     notify: Notify,
 ) -> TuneResult:
@@ -112,7 +119,7 @@ def replay(
     recorded: a file, or the name of a space that ships with kernelwright. problem, candidate: None, or those of the
     record; others raise `RequestError`. The rest as for `tune`.
     """
-    settings, begin = checked(settings), Begin(imported_rows(imported), advisor)
+    settings, rows = checked(settings), imported_rows(begin.imported)
     record = load(record_file(str(recorded)))
     if problem is not None and Path(problem).name != record.problem:
         raise RequestError(f"{recorded} is a record of {record.problem}, not of {problem}", "leave PROBLEM out")
@@ -124,7 +131,9 @@ def replay(
     def within(space: Space, seed: int, first: tuple[Config, ...] = ()) -> Sampler:
         return Within(SAMPLERS[settings.sampler](space, seed, first=first), record)
 
-    job = Tuning(record.problem, record.candidate, record.space, ReplayedDevice(record), settings, begin, out, notify)
+    job = Tuning(
+        record.problem, record.candidate, record.space, ReplayedDevice(record), settings, begin, rows, out, notify
+    )
     return job.run(within)
 
 
@@ -136,17 +145,9 @@ def checked(settings: Settings) -> Settings:
     return settings
 
 
-@dataclass(frozen=True)
-class Begin:
-    """What a search begins with, beside the default config. rows: of a file to import, fastest first."""
-
-    rows: Rows
-    advisor: NamedAdvisor | None
-
-
 @dataclass
 class Tuning:
-    """One tuning and the files that it leaves."""
+    """One tuning and the files that it leaves. rows: of the imported file, fastest first."""
 
     problem: ProblemInfo | str
     source: str
@@ -154,6 +155,7 @@ class Tuning:
     device: Device
     settings: Settings
     begin: Begin
+    rows: Rows
     out: str | Path | None
     notify: Notify
     tried: list[Tried] = field(default_factory=list)
@@ -207,7 +209,7 @@ class Tuning:
 
     def _imported(self) -> list[Config]:
         """The imported configs that are in the space. A message tells how many are not."""
-        rows = self.begin.rows
+        rows = self.rows
         found, useless = configs_from(rows, self.space)
         if rows:
             left_out = f"; {useless} are none of this space" if useless else ""

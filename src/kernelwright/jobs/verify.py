@@ -12,7 +12,7 @@ from kernelwright.codec import plain
 from kernelwright.errors import WorkerError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.loading import DERIVED, load_problem, load_qualified, read_problem
-from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.jobs.worker import Desk, Notify
 from kernelwright.model import Candidate, Environment, Evaluation, Loading, ProblemInfo, Record, Status
 
 
@@ -37,32 +37,26 @@ OnVerified = Callable[[int, Verification], None]
 def verify(
     problem: str | Path,
     candidate: Candidate,
-    *,
-    start_worker: StartWorker,
-    notify: Notify,
-    target: str | None = None,
     loading: Loading = DERIVED,
+    *,
+    desk: Desk,
 ) -> Verification:
     """Judge a candidate on every case, held-out ones too, and time nothing.
 
-    problem: a file, a folder with `problem.py`, or a name in the gallery. target: compile target, only without a GPU.
+    problem: a file, a folder with `problem.py`, or a name in the gallery.
     A candidate that fails is an evaluation with its status; raises `ProblemError` for the problem, `MachineError` where
     torch or Triton is missing.
     """
-    (verification,) = verify_all(
-        problem, [candidate], start_worker=start_worker, notify=notify, target=target, loading=loading,
-    )  # fmt: skip
+    (verification,) = verify_all(problem, [candidate], loading, desk=desk)
     return verification
 
 
 def verify_all(
     problem: str | Path,
     candidates: Sequence[Candidate],
-    *,
-    start_worker: StartWorker,
-    notify: Notify,
-    target: str | None = None,
     loading: Loading = DERIVED,
+    *,
+    desk: Desk,
     on_verified: OnVerified = lambda position, verification: None,
 ) -> tuple[Verification, ...]:
     """Judge candidates one after the other with one worker, as `verify` does; the results are in their order.
@@ -73,17 +67,13 @@ def verify_all(
     found = read_problem(problem)
     verifications = []
     with ExitStack() as stack:
-        worker, info = stack.enter_context(
-            load_qualified(
-                found, problem, start_worker=start_worker, notify=notify, target=target, loading=loading,
-            )
-        )  # fmt: skip
+        worker, info = stack.enter_context(load_qualified(found, problem, desk, loading))
         environment = worker.environment()
 
         def loaded_again() -> AbstractContextManager[tuple[Worker, ProblemInfo]]:
-            return load_problem(found, start_worker=start_worker, target=target, loading=loading)
+            return load_problem(found, desk, loading)
 
-        judge = Restarting(worker, stack, loaded_again, notify)
+        judge = Restarting(worker, stack, loaded_again, desk.notify)
         for position, candidate in enumerate(candidates):
             verification = Verification(
                 problem=info, candidate=candidate, evaluation=judge.evaluate(candidate), environment=environment

@@ -1,15 +1,20 @@
-"""Callbacks by which a job starts its worker and prints messages. The caller of the job provides both."""
+"""Where a job runs: how its worker is started, and how it speaks with its user. The caller of the job provides it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from kernelwright.errors import NothingToWin, RequestError
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.evaluator.places import Lane, choose, find_gpus, lanes_at, refuse_more, start_lanes
 from kernelwright.evaluator.protocol import Worker
+
+if TYPE_CHECKING:  # SQLite is not imported for help texts
+    from kernelwright.journal import Event, RunState
+    from kernelwright.model import RunInfo
 
 StartWorker = Callable[[str | None], AbstractContextManager[Worker]]
 """Takes a compile target (None: the machine's own). Leaving the context ends the worker and everything that it
@@ -17,6 +22,18 @@ started."""
 
 Notify = Callable[[str], None]
 """Takes one message to the user."""
+
+Ask = Callable[[str], bool]
+"""Asks the user a yes-or-no question; False also where there is no terminal."""
+
+Display = Callable[["RunInfo", "RunState"], AbstractContextManager[Callable[["Event"], None]]]
+"""Takes a run and its state. The context is open while the session runs and keeps the state up to date, and gives a
+function to call with each new event after that."""
+
+
+def refuse(question: str) -> bool:
+    """Answers every question with no: for programs, where there is no terminal."""
+    return False
 
 
 def local_worker(target: str | None) -> AbstractContextManager[Worker]:
@@ -72,12 +89,28 @@ class Places:
     lanes_on: Callable[[str | int | None, Sequence[str]], list[Lane]] = lanes_on
     workers_on: Callable[[list[Lane]], StartWorker] = workers_on
 
-    def choose(
-        self, gpus: str | int | None, workers: Sequence[str] | None, alone: StartWorker
-    ) -> tuple[StartWorker, int]:
-        """A function that starts the worker, and its number of lanes; `alone` and 1 where neither option is given."""
-        lanes = self.lanes_on(gpus, workers or ())
-        return (self.workers_on(lanes), len(lanes)) if lanes else (alone, 1)
-
 
 PLACES = Places()
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where a job runs. ask: for what needs consent. display: how progress of a search is shown; None: as lines to
+    `notify`. target: compile target, only without a GPU; None: the machine's own."""
+
+    notify: Notify
+    start_worker: StartWorker = local_worker
+    places: Places = PLACES
+    ask: Ask = refuse
+    display: Display | None = None
+    target: str | None = None
+
+    def worker(self) -> AbstractContextManager[Worker]:
+        """A new worker, which ends with its context."""
+        return self.start_worker(self.target)
+
+    def on_lanes(self, gpus: str | int | None, workers: Sequence[str] | None) -> tuple[Desk, int]:
+        """A desk whose workers have a lane at each of these places, and the number of lanes; this one and 1 where no
+        place is named."""
+        lanes = self.places.lanes_on(gpus, workers or ())
+        return (replace(self, start_worker=self.places.workers_on(lanes)), len(lanes)) if lanes else (self, 1)

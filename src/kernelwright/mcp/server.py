@@ -68,7 +68,7 @@ def add_runs(made: MCPServer, agent: AgentSession) -> None:
             "loading the problem",
             lambda: agent.start(
                 problem,
-                settings=read_settings(None, agent.notify),
+                settings=read_settings(None, agent.desk.notify),
                 at_once=requests_at_once,
                 trials=trials,
                 minutes=minutes,

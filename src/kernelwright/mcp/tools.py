@@ -81,13 +81,11 @@ def add_candidate_tools(made: MCPServer, agent: AgentSession) -> None:
     ) -> str:
         """Time eager PyTorch, torch.compile, the problem's starter and best kernel, and these files side by side; a
         table for each case. Minutes on a GPU; without one the times are estimates, and say so."""
-        settings = bench_job.BenchSettings(max_autotune=max_autotune, target=agent.target)
+        settings = bench_job.BenchSettings(max_autotune=max_autotune)
         return await awaited(
             ctx,
             f"timing kernels for {problem}",
-            lambda: bench_text(
-                bench_job.bench(problem, files or (), settings, start_worker=agent.start_worker, notify=agent.notify)
-            ),
+            lambda: bench_text(bench_job.bench(problem, files or (), settings, desk=agent.desk)),
         )
 
     @made.tool(annotations=BEGINS)
@@ -102,7 +100,7 @@ def add_candidate_tools(made: MCPServer, agent: AgentSession) -> None:
         problem that it is for. format: op, a package that falls back to PyTorch wherever the kernel was not measured to
         be faster; kernelbench; hf-kernels. out: a folder that is new or empty. Gives the folder and its files, or the
         reason why nothing was written."""
-        source = ExportSource(what, problem=problem, target=agent.target)
+        source = ExportSource(what, problem=problem)
         return await awaited(
             ctx,
             f"exporting {what}",
@@ -140,7 +138,7 @@ def written(file: str, text: str) -> Path:
 
 
 def checked(problem: str, agent: AgentSession) -> dict[str, Any]:
-    found = check_job.check(problem, start_worker=agent.start_worker, target=agent.target)
+    found = check_job.check(problem, desk=agent.desk)
     parts = [
         derived_text(found.problem),
         qualification_text(found.qualification, found.problem.title),
@@ -157,9 +155,7 @@ def verified(problem: str, file: str | None, source: str | None, agent: AgentSes
     if (file is None) == (source is None):
         raise RequestError("a kernel is a file or a source", "give one of them")
     candidate = read_candidate(file) if file is not None else Candidate(source=source or "")
-    found = verify_job.verify(
-        problem, candidate, start_worker=agent.start_worker, notify=agent.notify, target=agent.target
-    )
+    found = verify_job.verify(problem, candidate, desk=agent.desk)
     evaluation = found.evaluation
     return {
         "status": evaluation.status.value,
@@ -169,7 +165,7 @@ def verified(problem: str, file: str | None, source: str | None, agent: AgentSes
 
 
 def exported(source: ExportSource, format: str, out: str | None, agent: AgentSession) -> dict[str, Any]:
-    found = export_job.export(source, start_worker=agent.start_worker, notify=agent.notify, format=format, out=out)
+    found = export_job.export(source, desk=agent.desk, format=format, out=out)
     return {
         "folder": None if found.folder is None else str(found.folder),
         "files": list(found.files),
