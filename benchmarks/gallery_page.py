@@ -123,14 +123,14 @@ def overhead(cases: Sequence[Measured]) -> str:
 
 
 def notes(reports: Sequence[BenchReport], gallery: Path) -> str:
-    """A line a problem: when it was benched, and what its folder says of that."""
-    dates = {report.problem: benched_at(report) for report in reports}
+    """A line for each problem that was not benched, or of whose bench its folder says something."""
+    benched = {report.problem for report in reports}
     lines = []
     for folder in sorted(file.parent for file in gallery.glob("*/problem.py")):
         note = folder / "results" / NOTE
         said = " ".join(note.read_text(encoding="utf-8").split()) if note.is_file() else ""
-        when = f"benched {dates[folder.name]}." if folder.name in dates else "not benched."
-        lines.append(f"- **{folder.name}**: {when} {said}".rstrip())
+        if said or folder.name not in benched:
+            lines.append(f"- **{folder.name}**: {said if folder.name in benched else f'not benched. {said}'}".rstrip())
     return "\n".join(lines)
 
 
@@ -139,7 +139,7 @@ def autotuned(reports: Sequence[BenchReport]) -> str:
     if not reports:
         return ""
     held_out = [one for one in measured(reports) if one.case.held_out]
-    called = "\n".join(f"- **{report.problem}**: {benched_at(report)}, `{report.command}`" for report in reports)
+    called = "\n".join(f"- **{report.problem}**: `{report.command}`" for report in reports)
     return f"""## With max-autotune beside it
 
 Separate benches (`results/{AUTOTUNED}/`), in which `torch.compile` also tunes what it calls. *ratio*: the fastest
@@ -174,12 +174,11 @@ def elsewhere(reports: Sequence[BenchReport]) -> str:
 
 def on_device(device: str, reports: Sequence[BenchReport]) -> str:
     cases, environment = list(measured(reports)), reports[0].environment
-    dates = sorted({report.environment.date[:10] for report in reports})
     return f"""## On an {device}
 
 The same kernels, where the notes above say nothing else, tuned for the GPU above alone (torch
 {environment.torch}, Triton {environment.triton},
-driver {environment.driver}, {" and ".join(dates)}; `results/{ELSEWHERE}/`). Its limits are its own.
+driver {environment.driver}; `results/{ELSEWHERE}/`). Its limits are its own.
 
 {table(reports, held_out=False)}
 
@@ -190,17 +189,13 @@ Held-out cases, which are in the results and not shown here. {assessment([one fo
 """
 
 
-def benched_at(report: BenchReport) -> str:
-    return report.environment.date[:16].replace("T", " ") + " UTC"
-
-
 def page(
     reports: Sequence[BenchReport], tuned: Sequence[BenchReport], others: Sequence[BenchReport], gallery: Path
 ) -> str:
     """The whole of docs/gallery.md."""
     cases = list(measured(reports))
-    environments = sorted({f"{one.environment.device}, torch {one.environment.torch}, Triton {one.environment.triton}, "
-                           f"{one.environment.date[:10]}" for one in reports})  # fmt: skip
+    environments = sorted({f"{one.environment.device}, torch {one.environment.torch}, Triton {one.environment.triton}"
+                           for one in reports})  # fmt: skip
     return f"""# The gallery, measured
 
 Made by `python benchmarks/gallery_page.py` from `gallery/*/results/*.json`; `kernelwright bench gallery --json

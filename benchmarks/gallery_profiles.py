@@ -100,7 +100,7 @@ def section(document: dict[str, Any]) -> str:
     tools = sorted({row["profile"]["tool"] for row in document["profiles"] if row["profile"]["tool"]})
     return f"""## Profile, before and after
 
-{case} on an {environment["device"]} ({environment["date"][:10]}, torch {environment["torch"]}): time by the clock of
+{case} on an {environment["device"]} (torch {environment["torch"]}): time by the clock of
 `bench`, counters by {", ".join(tools)} ([how to read them](../../docs/diagnosis.md)). Must move:
 {value_text(rows[0].bound.bytes, "bytes")}.
 

@@ -66,7 +66,7 @@ def test_a_bench_with_max_autotune_has_its_own_folder_and_says_how_it_was_called
     assert pages.read_reports(tmp_path) == [plain]
     assert pages.read_reports(tmp_path, pages.AUTOTUNED) == [tuned]
     text = pages.autotuned([tuned])
-    assert f"- **double**: 2026-11-22 01:50 UTC, `{CALLED}`" in text
+    assert f"- **double**: `{CALLED}`" in text
     assert "1.50 times the framework's fastest one" in text
     assert pages.autotuned([]) == ""
 

@@ -163,10 +163,12 @@ def optimize(
     PROBLEM is a file, a folder with problem.py, or a name in the gallery. Several of them, or a folder of problems,
     share one budget: the next round goes to the problem with the largest gain to expect, and table.txt and table.html
     in the folder of the runs show all of them after each round. The run's folder gets best_kernel.py, report.html,
-    report.txt, plots/, trace/ and the journal that --resume goes on from. Without a starter and a model the first
-    kernel is what torch.compile generates; where that is a library call alone, which is timed at 85 % of the bound or
-    more, the answer is to leave it, with status 0 and no run. Exit status 1: no kernel passed, not even the starter;
-    130: interrupted; 143 or 129: ended by SIGTERM or SIGHUP. No improvement is an answer too, with status 0.
+    report.txt, plots/, trace/ and the journal that --resume goes on from.
+
+    Without a starter and a model the first kernel is what torch.compile generates; where that is a library call alone,
+    which is timed at 85 % of the bound or more, the answer is to leave it, with status 0 and no run. No improvement is
+    an answer too, with status 0. Exit status 1: no kernel passed, not even the starter; 130: interrupted; 143 or 129:
+    ended by SIGTERM or SIGHUP.
 
     PROBLEM's file is executed with your rights, and so is the copy in RUN/problem where a run is resumed: read it first
     if the run is from elsewhere. Candidates are confined. Where a run or a settings file names a URL, a variable

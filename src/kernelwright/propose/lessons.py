@@ -4,13 +4,13 @@ A card says what was learned, when, on which problem and device, and from which 
 claims hold becomes a card. An existing card is never overwritten, so edits stay.
 
     # Fewer, wider rows per program spill
-    - date: 2026-11-21
+    - date: YEAR-MONTH-DAY
     - problem: rmsnorm
     - device: NVIDIA H200 (sm_90)
     - library: none
     - by: anthropic:some-model
     - evidence: trial 7 of trial 3: 1.9 µs → 2.4 µs; registers 64 → 255, spill_bytes 0 → 312
-    - run: rmsnorm-20261121-0930
+    - run: runs/rmsnorm
 
 The text below the list is for people. Prompts show the title, date, problem, device, the library steps that the problem
 allowed, and the evidence.

@@ -4,10 +4,7 @@ Inductor's own template multiplies the channels under one element of the window 
 fill a tenth of a block, and it has no form for dilations and transposed convolutions. Here the depth of the product
 runs over channels and window together, in one of two orders. With few channels it is that of the weight in memory. With
 `LEAST_CHANNELS` or more, a step has channels under one element of the window, whose place in the input is computed once
-for a row and not for each number of a tile. On an H100 (torch 2.11, Triton 3.6, 2026-11-28) the latter took, in ms and
-in place of the former: 64 channels, windows of 5 x 7: 6.7 (9.4); 32, 5 x 9: 5.1 (7.8); 48, 3 x 3 x 3, padded: 6.1
-(11.1); 16, 3 x 3: 10.9 (12.2); 32 to 16, 3 x 5 x 7, padded: 2.9 (9.0). cuDNN took 25.7, 16.7, 26.5, 17.4 and 9.4 in
-float32.
+for a row and not for each number of a tile, which is up to three times as fast (benchmarks/results/generated.md).
 """
 
 from __future__ import annotations
