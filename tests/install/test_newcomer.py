@@ -80,7 +80,7 @@ def layer(fresh: Fresh) -> str:
 
 
 def test_the_python_of_the_readme_runs(fresh: Fresh) -> None:
-    (code,) = (code for code in codes(ROOT / "README.md") if code.language == "python")
+    code = next(code for code in codes(ROOT / "README.md") if code.language == "python")
     (fresh.home / "first.py").write_text(code.text)
     said = fresh("python", "first.py").stdout
     assert said.startswith("mine qualifies: no trivial answer passes")
