@@ -1,4 +1,4 @@
-"""How far the clock can be trusted: A/A, A/B, agreement with other clocks, and the cost of a race.
+"""How far the clock agrees with others, and the cost of a race. `copies.py` compares kernels with themselves.
 
 Not a test: nothing is asserted. It prints one table per question and writes the figures to --json.
 """
@@ -12,8 +12,6 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,16 +23,6 @@ from kernelwright.model import Candidate
 
 GALLERY = Path(__file__).parent.parent / "gallery"
 
-SAME = (
-    ("max_pool3d", "3x5x33x47x65_fp32"),
-    ("softmax", "4096x1024_fp32"),
-    ("softmax", "4096x4096_fp32"),
-    ("matmul", "4096_fp16"),
-    ("depthwise_conv2d", "16x64x512x512_bf16"),
-    ("rmsnorm", "112x64x512x512_bf16"),
-)
-"""Kernels from about 5 µs to 2 ms; memory-bound but for the matrix product."""
-
 AGREE = (
     ("softmax", "4096x4096_fp32"),
     ("softmax", "4096x4096_bf16"),
@@ -45,103 +33,6 @@ AGREE = (
     ("max_pool3d", "16x32x128x128x128_bf16"),
     ("rmsnorm", "112x64x512x512_bf16"),
 )
-
-KNOWN_PROBLEM = """
-import torch
-
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return x * 2
-
-
-CASES = [dict(name="512MB", n=1 << 26, dtype="float32"), dict(name="64MB", n=1 << 23, dtype="float32"),
-         dict(name="small", n=5000, dtype="float32", small=True)]
-
-
-def get_inputs(n=1 << 26):
-    return [torch.randn(n)]
-
-
-def get_init_inputs():
-    return []
-"""
-
-KNOWN_KERNEL = """
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def double_kernel(x_ptr, out_ptr, n, programs, BLOCK: tl.constexpr):
-    # Programs past the last one do the first ones' work again: PERCENT more work, the same result.
-    at = (tl.program_id(0) % programs) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < n) * 2, mask=at < n)
-
-
-def kernel_function(x):
-    out = torch.empty_like(x)
-    programs = triton.cdiv(x.numel(), 1024)
-    grid = (programs * PERCENT // 100,)
-    double_kernel[grid](x, out, x.numel(), programs, BLOCK=1024, num_warps=4)
-    return out
-"""
-
-
-def same(worker: Any, times: int) -> list[dict[str, Any]]:
-    """Each kernel against itself: two copies under different names, in fresh bench processes each time."""
-    found = []
-    for problem, case in SAME:
-        worker.load(str(GALLERY / problem))
-        source = (GALLERY / problem / "starter.py").read_text()
-        verdicts, ratios, seconds, medians = [], [], [], []
-        for _ in range(times):
-            start = time.monotonic()
-            row = compared(worker, case, source, source + "\n# the same\n")
-            seconds.append(time.monotonic() - start)
-            verdicts.append(row.verdict)
-            ratios.append(row.speedup)
-            medians.append(row.median_us)
-        found.append({
-            "kernel": f"{problem} {case}", "us": statistics.median(medians), "times": times,
-            "faster": verdicts.count("faster"), "slower": verdicts.count("slower"), "tie": verdicts.count("tie"),
-            "largest_ratio": max(max(r, 1 / r) for r in ratios), "seconds_each": statistics.median(seconds),
-        })  # fmt: skip
-    return found
-
-
-def differ(worker: Any, times: int) -> list[dict[str, Any]]:
-    """A kernel with 2 % more work against the one without."""
-    folder = Path(tempfile.mkdtemp())
-    (folder / "problem.py").write_text(KNOWN_PROBLEM)
-    worker.load(str(folder))
-    found = []
-    for case in ("512MB", "64MB"):
-        verdicts, ratios, seconds = [], [], []
-        for _ in range(times // 2):
-            start = time.monotonic()
-            row = compared(worker, case, KNOWN_KERNEL.replace("PERCENT", "100"), KNOWN_KERNEL.replace("PERCENT", "102"))
-            seconds.append(time.monotonic() - start)
-            verdicts.append(row.verdict)
-            ratios.append(row.speedup)
-        found.append({
-            "kernel": f"2 % more work, {case}", "times": len(verdicts), "slower": verdicts.count("slower"),
-            "tie": verdicts.count("tie"), "faster": verdicts.count("faster"),
-            "median_ratio": statistics.median(ratios), "smallest_ratio": min(ratios), "largest_ratio": max(ratios),
-            "seconds_each": statistics.median(seconds),
-        })  # fmt: skip
-    shutil.rmtree(folder)
-    return found
-
-
-def compared(worker: Any, case: str, first: str, second: str) -> Any:
-    """The row of `second` in a bench against `first`."""
-    report = worker.bench({"a": Candidate(source=first), "b": Candidate(source=second)}, (case,), against="a")
-    rows = {row.name: row for row in report.cases[0].implementations}
-    if rows["b"].median_us is None:
-        raise SystemExit(f"{case}: {rows['b'].status} {rows['b'].reason}")
-    return rows["b"]
 
 
 def agree(worker: Any) -> list[dict[str, Any]]:
@@ -286,19 +177,15 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("question", choices=("same", "differ", "agree", "race", "clocks", "launches"))
+    parser.add_argument("question", choices=("agree", "race", "clocks", "launches"))
     parser.add_argument("rest", nargs="*")
-    parser.add_argument("--times", type=int, default=40)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     if given.question in ("clocks", "launches"):
         (clocks if given.question == "clocks" else launches)(*given.rest)
         return
     with start_worker() as worker:
-        if given.question in ("same", "differ"):
-            rows = (same if given.question == "same" else differ)(worker, given.times)
-        else:
-            rows = (agree if given.question == "agree" else race)(worker)
+        rows = (agree if given.question == "agree" else race)(worker)
     show(rows)
     if given.json:
         given.json.write_text(json.dumps(rows, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""Views of long runs: what they hold and how large they are. How long they take, benchmarks/views.py measures."""
+"""Views of long runs: what they hold and how large they are."""
 
 from __future__ import annotations
 
