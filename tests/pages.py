@@ -1,4 +1,4 @@
-"""The pages that people read, taken apart: links, headings and code, as a Markdown parser sees them.
+"""The pages that people and coding agents read, taken apart: links, headings and code, as a Markdown parser sees them.
 
 It checks nothing. An example can be imported off its page, so that the page is the only copy of it. The rule: headings
 get the anchors that a code host gives them, so that a link works there and on the site.
@@ -27,6 +27,7 @@ PAGES = sorted(
         *(ROOT / "benchmarks").glob("*.md"),
         *(ROOT / "docs").rglob("*.md"),
         *(ROOT / "gallery").glob("*.md"),
+        *ROOT.glob("src/kernelwright/*.md"),
         *ROOT.glob("gallery/*/*.md"),
     ]
 )

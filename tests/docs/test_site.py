@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import kernelwright
 from pages import ROOT, links
 
 DOCS = ROOT / "docs"
@@ -36,6 +37,12 @@ def test_every_page_is_on_the_site_and_can_be_reached_from_each(site: Path) -> N
     assert [
         page for page in pages if page.stem not in ("start", "index") and f'href="{page.as_posix()}"' not in start
     ] == []
+
+
+def test_the_page_on_python_has_every_public_name_with_its_arguments(site: Path) -> None:
+    page = (site / "python.html").read_text(encoding="utf-8")
+    missing = [name for name, module in kernelwright.API.items() if f'id="{module}.{name}"' not in page]
+    assert missing == []
 
 
 def test_the_site_fetches_nothing_from_elsewhere(site: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import kernelwright
 from command_line import PROBLEM, run
 from kernelwright.interruption import STOP
 from kernelwright.journal import Journal
@@ -242,6 +244,14 @@ def test_what_cannot_be_done_is_said_and_what_passed_is_profiled(home: Path) -> 
     drive(home, use)
 
 
+def named_in_skill() -> set[str]:
+    """The tools that the package's SKILL.md names: its code phrases that look like one. The others are of Python, of
+    problems or of results."""
+    skill = (Path(kernelwright.__file__).with_name("SKILL.md")).read_text(encoding="utf-8")
+    words = set(re.findall(r"`([a-z_]+)`", skill))
+    return words - {"get_inputs", "get_init_inputs", "kernel_function", "mine", "qualifies", "wrong", "not_verified"}
+
+
 def test_the_verb_serves_the_same_tools_and_says_what_each_is_for(home: Path) -> None:
     async def use(call: Call) -> None:
         listed = await call.client.list_tools()  # type: ignore[attr-defined]
@@ -254,6 +264,7 @@ def test_the_verb_serves_the_same_tools_and_says_what_each_is_for(home: Path) ->
             "start_run", "open_run", "submit", "finish", "write_problem", "check_problem", "verify", "bench", "export",
         }  # fmt: skip
         assert all(tool.description for tool in tools.values())
+        assert named_in_skill() == set(tools)
         assert not any(tool.annotations.open_world_hint for tool in tools.values())
 
     drive(home, use, "-m", "kernelwright", "mcp")
