@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from kernelwright.cli.main import VERBS, cli, one_line
+from kernelwright.cli.main import GROUPS, VERBS, cli, one_line
 from kernelwright.errors import MachineError, ProblemError
 
 HEAVY = ("torch", "triton", "numpy", "rich", "urllib3", "sqlite3")
@@ -46,9 +46,13 @@ def test_every_verb_says_the_same_in_the_list_and_in_its_own_help(name: str) -> 
     assert CliRunner().invoke(cli, [name, "--help"]).exit_code == 0
 
 
-def test_the_list_of_commands_names_every_verb() -> None:
+def test_the_list_of_commands_names_every_verb_below_its_group() -> None:
     text = CliRunner().invoke(cli, ["--help"]).stdout
-    assert all(f"  {name} " in text for name in VERBS)
+    below = {group: text.split(f"\n{group}:\n")[1].split("\n\n")[0] for group in GROUPS}
+    assert {group: [name for name in verbs if f"  {name} " not in below[group]] for group, verbs in GROUPS.items()} == {
+        group: [] for group in GROUPS
+    }
+    assert list(VERBS) == [name for verbs in GROUPS.values() for name in verbs]
 
 
 def test_an_unknown_verb_is_a_usage_error() -> None:

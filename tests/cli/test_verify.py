@@ -36,6 +36,19 @@ def test_a_kernel_that_passes_is_status_0_and_one_document(files: Path) -> None:
     assert "passed" in result.stderr
 
 
+def test_the_verdict_takes_about_ten_lines_and_long_has_every_case(files: Path) -> None:
+    (files / "kernel.py").write_text(SOURCE)
+    short = run("verify", "double.py", "kernel.py").stdout
+    assert "passed" in short
+    assert "cases: 3 passed" in short
+    assert "Fake GPU; torch" in short
+    assert len(short.splitlines()) <= 12
+    long = run("verify", "double.py", "kernel.py", "--long").stdout
+    assert "max rel error" in long
+    assert "environment:" in long
+    assert "max rel error" not in short
+
+
 @pytest.mark.usefixtures("files")
 def test_a_config_that_the_source_has_no_place_for_is_the_request_s_fault() -> None:
     assert "this source has no tunable 'NOPE'" in fault(run("verify", "double.py", "kernel.py", "--config", "NOPE=3"))
@@ -127,3 +140,18 @@ def test_one_of_many_that_this_machine_cannot_judge_is_status_2(files: Path) -> 
     result = run("verify", "double.py", "kernel.py", "other.py")
     assert result.exit_code == 2
     assert result.stderr.splitlines()[-1].startswith("error: other.py was not verified on this machine")
+
+
+@pytest.mark.usefixtures("files")
+def test_the_short_verdict_of_a_failure_keeps_the_reasons_of_single_cases() -> None:
+    def mixed(candidate: Candidate, purpose: str) -> Evaluation:
+        del candidate, purpose
+        found = [("a", "too big"), ("b", "too big"), ("c", "NaN in row 3"), ("d", "1"), ("e", "2")]
+        results = tuple(CaseResult(case=case, status=Status.WRONG, reason=why) for case, why in found)
+        return Evaluation(status=Status.WRONG, reason="NaN in row 3", results=results)
+
+    lines = run("verify", "double.py", "kernel.py", worker=FakeWorker(answer=mixed)).stdout.splitlines()
+    assert "wrong: NaN in row 3" in lines
+    assert "cases: 5 wrong" in lines
+    assert "  a and 1 more: too big" in lines
+    assert sum("NaN in row 3" in line for line in lines) == 1

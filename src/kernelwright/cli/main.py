@@ -38,30 +38,45 @@ class Verb(NamedTuple):
     summary: str
 
 
-VERBS = {
-    "optimize": Verb("optimize", "Search for a faster kernel and prove it right; the main job."),
-    "tune": Verb("tune", "Search the configs of a candidate: block sizes, warps, stages."),
-    "check": Verb("check", "Show which trivial answers a problem would accept, and at which tolerance."),
-    "verify": Verb("verify", "Judge whether candidates compute what the problem asks for."),
-    "bench": Verb("bench", "Time PyTorch (eager, compiled), the starter and candidates side by side."),
-    "profile": Verb("profile", "Show how far a candidate is from the bound, its bottleneck, and what could help."),
-    "watch": Verb("watch", "Follow a run in the browser."),
-    "pause": Verb("pause", "Pause a running search."),
-    "resume": Verb("resume", "Continue a paused search."),
-    "stop": Verb("stop", "End a running search; nothing is lost."),
-    "export": Verb("export", "Write a kernel out for use elsewhere; by default a package that falls back to PyTorch."),
-    "recheck": Verb("recheck", "Check an exported package again: still right, still faster?"),
-    "import": Verb("import_seeds", "Judge and time kernels that another program found."),
-    "report": Verb("report", "Print what a run found."),
-    "runs": Verb("runs", "List the runs in a folder."),
-    "show": Verb("show", "Print a run's trials, or one of them whole."),
-    "compare": Verb("compare", "Compare two runs."),
-    "reply": Verb("reply", "Hand in the answer to a prompt that a run waits for."),
-    "mcp": Verb("mcp", "Serve runs to a coding agent over MCP."),
-    "gallery": Verb("gallery", "List the problems that come with kernelwright, with their recorded speed."),
-    "new": Verb("new", "Write a problem to start from."),
-    "doctor": Verb("doctor", "Show what this machine can do, and what it cannot."),
+GROUPS = {
+    "Kernels": {
+        "optimize": Verb("optimize", "Search for a faster kernel and prove it right; the main job."),
+        "tune": Verb("tune", "Search the configs of a candidate: block sizes, warps, stages."),
+        "verify": Verb("verify", "Judge whether candidates compute what the problem asks for."),
+        "bench": Verb("bench", "Time PyTorch (eager, compiled), the starter and candidates side by side."),
+        "profile": Verb("profile", "Show how far a candidate is from the bound, its bottleneck, and what could help."),
+        "export": Verb(
+            "export", "Write a kernel out for use elsewhere; by default a package that falls back to PyTorch."
+        ),
+        "recheck": Verb("recheck", "Check an exported package again: still right, still faster?"),
+        "import": Verb("import_seeds", "Judge and time kernels that another program found."),
+    },
+    "Problems": {
+        "new": Verb("new", "Write a problem to start from."),
+        "check": Verb("check", "Show which trivial answers a problem would accept, and at which tolerance."),
+        "gallery": Verb("gallery", "List the problems that come with kernelwright, with their recorded speed."),
+    },
+    "Runs that are at work": {
+        "watch": Verb("watch", "Follow a run in the browser."),
+        "pause": Verb("pause", "Pause a running search."),
+        "resume": Verb("resume", "Continue a paused search."),
+        "stop": Verb("stop", "End a running search; nothing is lost."),
+        "reply": Verb("reply", "Hand in the answer to a prompt that a run waits for."),
+    },
+    "Runs that are over": {
+        "report": Verb("report", "Print what a run found."),
+        "runs": Verb("runs", "List the runs in a folder."),
+        "show": Verb("show", "Print a run's trials, or one of them whole."),
+        "compare": Verb("compare", "Compare two runs."),
+    },
+    "This machine": {
+        "doctor": Verb("doctor", "Show what this machine can do, and what it cannot."),
+        "mcp": Verb("mcp", "Serve runs to a coding agent over MCP."),
+    },
 }
+"""Verbs by what they are for, each with its module and its summary."""
+
+VERBS = {name: verb for verbs in GROUPS.values() for name, verb in verbs.items()}
 
 
 class VerbGroup(click.Group):
@@ -93,8 +108,9 @@ class VerbGroup(click.Group):
         return [CompletionItem(name, help=verb.summary) for name, verb in VERBS.items() if name.startswith(incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, verb.summary) for name, verb in VERBS.items()])
+        for group, verbs in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([(name, verb.summary) for name, verb in verbs.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         for word in args:

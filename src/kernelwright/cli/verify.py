@@ -18,7 +18,9 @@ from kernelwright.report.evaluation import (
     environment_settings,
     evaluation_text,
     settings_text,
+    verdict_texts,
     verifications_table,
+    where_text,
 )
 
 
@@ -31,6 +33,9 @@ from kernelwright.report.evaluation import (
     metavar="KEY=VALUE|FILE",
     help="Values for the candidates' tunables, or a JSON file of them. Repeatable.",
 )
+@click.option(
+    "--long", is_flag=True, help="Print every case, what the compiler said, the sandbox and the environment, too."
+)
 @dtype_option
 @judging_options
 @json_option
@@ -41,6 +46,7 @@ def verify(
     problem: str,
     candidates: tuple[str, ...],
     config: tuple[str, ...],
+    long: bool,
     loading: Loading,
     as_json: bool,
 ) -> None:
@@ -69,9 +75,12 @@ def verify(
     named = list(zip(candidates, (one.evaluation for one in judged), strict=True))
     if several:
         say(f"{info.title}\n\n{verifications_table(named)}\n", as_json)
-    else:
-        say(f"{candidates[0]} for {info.title}\n\n{evaluation_text(judged[0].evaluation, info.cases)}\n", as_json)
-    say(settings_text("environment", environment_settings(environment)), as_json)
+    for name, found in named if long or not several else ():
+        text = evaluation_text(found, info.cases) if long else "\n".join(verdict_texts(found, info.cases))
+        say(f"{name} for {info.title}\n\n{text}\n", as_json)
+    say(settings_text("environment", environment_settings(environment)) if long else where_text(environment), as_json)
+    if not long:
+        say("every case, what the compiler said, the sandbox and the environment: --long", as_json)
     if as_json:
         documents = [one.document(candidate) for candidate, one in zip(candidates, judged, strict=True)]
         say_document(documents if several else documents[0])

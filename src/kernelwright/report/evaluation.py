@@ -58,6 +58,10 @@ MOST_UNSEEN = 3
 """Most large cases that are named with the distributions that were not seen on them."""
 
 
+MOST_REASONS = 3
+"""Most reasons of single cases in the short text."""
+
+
 def evaluation_text(evaluation: Evaluation, cases: Sequence[CaseInfo] = ()) -> str:
     """Everything an evaluation holds; `cases` adds each case's bound."""
     parts = [headline(evaluation)]
@@ -76,6 +80,41 @@ def evaluation_text(evaluation: Evaluation, cases: Sequence[CaseInfo] = ()) -> s
     if evaluation.log:
         parts.append("what the candidate printed (the end of it):\n" + evaluation.log.rstrip())
     return "\n\n".join(parts)
+
+
+def verdict_texts(evaluation: Evaluation, cases: Sequence[CaseInfo]) -> list[str]:
+    """The verdict in a few lines: the headline, the cases by status with the reasons, and the largest error."""
+    results = evaluation.results
+    counts = Counter(result.status.value for result in results)
+    lines = [headline(evaluation)]
+    if results:
+        lines.append("cases: " + ", ".join(f"{count} {status}" for status, count in counts.items()))
+    reasons: dict[str, list[str]] = {}
+    for result in results:
+        if result.reason and result.reason not in evaluation.reason:
+            reasons.setdefault(result.reason, []).append(result.case)
+    for reason, names in list(reasons.items())[:MOST_REASONS]:
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        lines.append(f"  {names[0]}{more}: {reason}")
+    if len(reasons) > MOST_REASONS:
+        lines.append(f"  and {len(reasons) - MOST_REASONS} other reasons")
+    shares = [
+        (result.max_rel_error / result.allowed_rel_error, result)
+        for result in results
+        if result.max_rel_error is not None and result.allowed_rel_error
+    ]
+    if shares:
+        share, worst = max(shares, key=lambda one: one[0])
+        lines.append(f"largest error: {share:.2g} of what is allowed, on {worst.case}")
+    return [*lines, *derived_texts(results, cases), *below_bound_texts(results), *throttled_texts(results)]
+
+
+def where_text(environment: Environment) -> str:
+    """Device, versions and sandbox of a verdict in one line."""
+    device = environment.device or f"no GPU: compiled for {environment.target}, nothing was timed"
+    parts = [device, f"torch {environment.torch}", f"Triton {environment.triton}", newer_text(environment)]
+    sandbox = f"sandbox {environment.sandbox}" if environment.sandbox else ""
+    return "; ".join(part for part in (*parts, sandbox) if part)
 
 
 def derived_texts(results: Sequence[CaseResult], cases: Sequence[CaseInfo]) -> list[str]:
