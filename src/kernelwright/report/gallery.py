@@ -24,7 +24,7 @@ AUTOTUNED = "max-autotune"
 MEANING = """\
 ratio: time of the faster of eager and torch.compile over that of the best kernel on an NVIDIA H200, as recorded there;
 geometric mean over the timed cases. max-autotune: the same with torch.compile's max-autotune mode among the framework's
-own; measured apart, some of it of an earlier kernel (docs/gallery.md has dates, intervals and every case)."""
+own; measured apart (docs/gallery.md has intervals and every case)."""
 
 
 @dataclass(frozen=True)
