@@ -18,7 +18,6 @@ from kernelwright.export.names import OF_A_PAIR, SHARED, STATIC
 from kernelwright.export.op_arguments import Arguments, alike, arguments_of, arguments_text
 from kernelwright.export.op_forward import forward_text
 from kernelwright.export.pair_arguments import Pair, forward_subject, pair_arguments_text, pair_of
-from kernelwright.export.pair_forward import pair_forward_text
 from kernelwright.export.subject import Subject
 from kernelwright.export.wins import spec, wins_document
 from kernelwright.model import CaseInfo, TensorSpec
@@ -41,7 +40,7 @@ def op_files(subject: Subject) -> dict[str, str | bytes]:
         f"{package}/arguments.py": arguments_text(subject, arguments)
         if pair is None
         else pair_arguments_text(subject, arguments, pair),
-        f"{package}/forward.py": (forward_text if pair is None else pair_forward_text)(subject, arguments),
+        f"{package}/forward.py": forward_text(subject, arguments, pair is not None),
         f"{package}/kernel.py": subject.source,
         f"{package}/reference.py": subject.problem_text,
         f"{package}/cases.json": json_text([stated(info) for info in cases]),

@@ -17,17 +17,33 @@ MODE_WORDS = re.compile(r"training|dropout|batch_?norm|instance_?norm|rrelu|alph
 only; also if a parameter was found dead, because it may have an effect in training."""
 
 
-def forward_text(subject: Subject, arguments: Arguments) -> str:
-    """The text of forward.py."""
+ALONE = """\
+kernel or PyTorch. Generated.
+
+A call that goes to PyTorch pays for one comparison where it is small, else for one lookup. The rule: whatever is not
+what was measured, goes to PyTorch."""
+
+WITH_BACKWARD = """\
+kernels or PyTorch. Generated.
+
+A call that wants no gradient takes the forward's kernel where that wins. One that wants a gradient of every tensor for
+which the backward's kernel has one takes both where both together win. Whatever is not what was measured goes to
+PyTorch, forward and backward."""
+
+
+def forward_text(subject: Subject, arguments: Arguments, has_backward: bool) -> str:
+    """The text of forward.py. subject: of the forward alone, also of a candidate with a backward. There a call that
+    requires all judged gradients uses the operator, whose derivative is `kernel_backward`; one that requires some of
+    them uses PyTorch."""
     eval_only = eval_only_text(subject)
     mutates = bool(arguments.mutates)
     found_in = "found_in, " if arguments.parameters and not mutates else ""
     imported = f"apart, calm, {found_in}usable" if mutates else f"calm, {found_in}static, usable, wins_compiled"
+    if has_backward:
+        imported = f"calm, fits, {found_in}static, transformed, wants_gradients, wins_compiled"
     given = ", ".join(arguments.local)
-    return f'''"""The forward of {subject.title}, which chooses: the kernel or PyTorch. Generated.
-
-A call that goes to PyTorch pays for one comparison where it is small, else for one lookup. The rule: whatever is not
-what was measured, goes to PyTorch.
+    wanted = " wanted: whether it wants gradients." if has_backward else ""
+    return f'''"""The forward of {subject.title}, which chooses: the {WITH_BACKWARD if has_backward else ALONE}
 """
 
 from __future__ import annotations
@@ -43,17 +59,17 @@ ABSENT = object()
 SCALARS = (bool, int, float, str, type(None))
 
 
-def key_of({given}):
-    """What the answer for a call is kept under."""
-    return ({key_text(arguments)})
+def key_of({given}{", wanted=False" if has_backward else ""}):
+    """What the answer for a call is kept under.{wanted}"""
+    return ({"wanted, " if has_backward else ""}{key_text(arguments)})
 
 
 def in_graph(fallback, self, {given}):
     """While a graph is made: {"PyTorch's" if mutates else "the operator, or PyTorch's"} own operations."""
-{in_graph_text(arguments, eval_only)}    return fallback(self, {given})
+{in_graph_text(arguments, eval_only, has_backward)}    return fallback(self, {given})
 
 
-{dispatching_text(arguments, eval_only)}'''
+{dispatching_text(arguments, eval_only, has_backward)}'''
 
 
 def is_live(subject: Subject) -> bool:
@@ -105,28 +121,42 @@ def operands_text(arguments: Arguments) -> str:
     return ", ".join([*operands, *["self.fast_state.init_text"] * arguments.has_init])
 
 
-def in_graph_text(arguments: Arguments, eval_only: str) -> str:
+def in_graph_text(arguments: Arguments, eval_only: str, has_backward: bool) -> str:
     """Text of the operator's call in a graph; "" for a kernel that changes inputs, because graphs then use PyTorch."""
     if arguments.mutates:
         return ""
     tensors = tensors_of(arguments)
     are_tensors = " and ".join(f"isinstance({name}, Tensor) and static({name})" for name in tensors)
+    asked, known, wanted, call = "", "", "", "call"
+    if has_backward:
+        asked = f"\n        wanted = wants_gradients({tuple_text(arguments.local)}, parameters)"
+        known, wanted, call = "wanted is not None and ", ", wanted", "served"
     return f"""    if {eval_only}{are_tensors}:
-        parameters = {parameters_text(arguments)}
+        parameters = {parameters_text(arguments)}{asked}
         key = ({tensors[0]}.device.index, {constants_text(arguments)})
-        if wins_compiled(self.fast_state, {tuple_text(tensors)}, parameters, key):
-            return op.call({operands_text(arguments)})
+        if {known}wins_compiled(self.fast_state, {tuple_text(tensors)}, parameters, key{wanted}):
+            return op.{call}({operands_text(arguments)})
 """
 
 
-def dispatching_text(arguments: Arguments, eval_only: str) -> str:
+def dispatching_text(arguments: Arguments, eval_only: str, has_backward: bool) -> str:
     """Text of the function that makes the forward."""
     names, tensors = arguments.local, tensors_of(arguments)
     given, listed = ", ".join(names), tuple_text(names)
     scalar_check = "".join(f"type({name}) in SCALARS and " for name in names if name not in tensors)
-    usable = " and ".join(f"usable({name})" for name in tensors)
+    kernel, wins = "the kernel where it wins", f"{scalar_check}state.known.get(({key_text(arguments)}))"
+    asked, decided = "", f"key_of({given})"
+    usable = " and ".join(f"usable({name})" for name in tensors) + " and calm()"
+    if has_backward:
+        kernel, wins = "the kernels where they win", f"wanted is not None and {scalar_check}state.known.get(key)"
+        asked = f"""parameters = state.parameters(self)
+            wanted = wants_gradients({listed}, parameters)
+            key = key_of({given}, wanted)
+            """
+        decided = 'key, "training" if wanted else "eager"'
+        usable = " and ".join(f"fits({name})" for name in tensors) + " and calm() and not transformed()"
     return f'''def dispatching(fallback):
-    """A forward that calls the kernel where it wins, and otherwise `fallback`, which takes the same arguments."""
+    """A forward that calls {kernel}, and otherwise `fallback`, which takes the same arguments."""
 
     def forward(self, {", ".join(f"{name}=ABSENT" for name in arguments.names)}, *rest, **named):
 {renamed_text(arguments)}        if rest or named or {" or ".join(f"{name} is ABSENT" for name in names)}:
@@ -139,13 +169,13 @@ def dispatching_text(arguments: Arguments, eval_only: str) -> str:
             elements = {tensors[0]}.numel()
             if type(elements) is int and elements < state.least:  # no symbol, on which a comparison would be a guard
                 return fallback(self, {given})
-            wins = {scalar_check}state.known.get(({key_text(arguments)}))
+            {asked}wins = {wins}
         except (AttributeError, TypeError):  # no tensor where one was expected, or sizes that are not known yet
             return fallback(self, {given})
         if wins is None:
-            wins = state.decide({listed}, key_of({given}))
-        if wins and {eval_only}{usable} and calm():
-{textwrap.indent(attempt_text(arguments), 12 * " ")}
+            wins = state.decide({listed}, {decided})
+        if wins and {eval_only}{usable}:
+{textwrap.indent(attempt_text(arguments, has_backward), 12 * " ")}
         if wins and is_compiling():
             return in_graph(fallback, self, {given})
         return fallback(self, {given})
@@ -154,25 +184,32 @@ def dispatching_text(arguments: Arguments, eval_only: str) -> str:
 '''
 
 
-def attempt_text(arguments: Arguments) -> str:
+def attempt_text(arguments: Arguments, has_backward: bool) -> str:
     """Text of the kernel's call. For a kernel that changes inputs there is no fallback after a refusal: PyTorch would
     change inputs again that the kernel had partly changed."""
     given, listed = ", ".join(arguments.local), tuple_text(arguments.local)
-    parameters, tensors = "parameters" if arguments.parameters else "()", tensors_of(arguments)
+    has_parameters, tensors = has_backward or arguments.parameters, tensors_of(arguments)
+    parameters = "parameters" if has_parameters else "()"
+    called, key = f"return run(state.kernel, {listed}, {parameters})", f"key_of({given})"
+    device = f"{tensors[0]}.get_device()"
     if arguments.mutates:
         changed = [arguments.local[place] for place in arguments.mutates]
         others = [name for name in tensors if name not in changed]
         text = f"""if apart({tuple_text(changed)}, ({"".join(f"{name}, " for name in others)}*{parameters})):
-    return run(state.kernel, {listed}, {parameters})"""
+    {called}"""
     else:
+        remark = "" if has_backward else "  # a refusal may have any type; whatever is none is raised again"
+        if has_backward:
+            called, key = f"if wanted:\n    return op.direct(state.kernel, {listed}, parameters)\n{called}", "key"
         text = f"""try:
-    return run(state.kernel, {listed}, {parameters})
-except Exception as error:  # a refusal may have any type; whatever is none is raised again
-    if not state.refused(error, key_of({given})):
+{textwrap.indent(called, "    ")}
+except Exception as error:{remark}
+    if not state.refused(error, {key}):
         raise
     wins = False"""
-    if not arguments.parameters:
+    if not has_parameters:
         return text
-    return f"""parameters = state.parameters(self)
-if state.parameters_fit(parameters, key_of({given}), {tensors[0]}.get_device()):
-{textwrap.indent(text, "    ")}"""
+    if has_backward:
+        return f"if state.parameters_fit(parameters, key, {device}, fits):\n{textwrap.indent(text, '    ')}"
+    fit = f"parameters = state.parameters(self)\nif state.parameters_fit(parameters, {key}, {device}):"
+    return f"{fit}\n{textwrap.indent(text, '    ')}"
