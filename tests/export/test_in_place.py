@@ -199,3 +199,13 @@ def test_the_operator_says_what_it_changes_and_returns_nothing_else(found: dict[
 def test_a_counter_that_forward_reads_and_advances_is_refused_in_one_line() -> None:
     with pytest.raises(RequestError, match="forward advances the integers of slots in place"):
         arguments_of(replace(kv_append(counter=True)))
+
+
+def test_the_package_of_a_kernel_whose_only_input_is_changed_is_python(tmp_path: Path) -> None:
+    kernel = tmp_path / "kernel.py"
+    kernel.write_text("def kernel_function(q):\n    return None\n")
+    row = tensor(64)
+    cases = (case("timed", {"n": 64}, (row,), (row,), input_names=("q",), mutates=("q",), lies_in=("q",)),)
+    for path, text in op_files(subject(SUBJECTS / "rotary/problem.py", kernel, "scale", cases)).items():
+        if path.endswith(".py"):
+            compile(text, path, "exec")

@@ -195,7 +195,7 @@ def attempt_text(arguments: Arguments, has_backward: bool) -> str:
     if arguments.mutates:
         changed = [arguments.local[place] for place in arguments.mutates]
         others = [name for name in tensors if name not in changed]
-        text = f"""if apart({tuple_text(changed)}, ({"".join(f"{name}, " for name in others)}*{parameters})):
+        text = f"""if apart({tuple_text(changed)}, ({"".join(f"{name}, " for name in others)}*{parameters},)):
     {called}"""
     else:
         remark = "" if has_backward else "  # a refusal may have any type; whatever is none is raised again"
