@@ -4,6 +4,7 @@
     flashinfer_bench  a definition and its workloads, in JSON
     sol_execbench     a folder with definition.json and workload.jsonl
     robust_kbench     a folder with func_forward.py and config_forward.json
+    gpu_mode          a folder with task.yml and reference.py
 
     definition   converts the definitions of flashinfer-bench and SOL-ExecBench to the text of a problem file
     written      writes a converted problem into a temporary folder that is removed when this process ends
@@ -17,13 +18,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from kernelwright.problems.sets import flashinfer_bench, kernelbench, robust_kbench, sol_execbench
+from kernelwright.problems.sets import flashinfer_bench, gpu_mode, kernelbench, robust_kbench, sol_execbench
 
 FORMATS: dict[str, Callable[[Path], Path | None]] = {
     "KernelBench": kernelbench.problem_file,
     "flashinfer-bench": flashinfer_bench.problem_file,
     "SOL-ExecBench": sol_execbench.problem_file,
     "robust-kbench": robust_kbench.problem_file,
+    "GPU MODE": gpu_mode.problem_file,
 }
 """By name of a set, a function from an existing path to the Python file of its problem; None if the path has another
 format. Raises `ProblemError` for a problem of its format that cannot be used."""

@@ -242,10 +242,7 @@ def random_values(name: str, tensor: Tensor, shape: str) -> str:
 
 def _cases(definition: Definition, workloads: Sequence[Workload]) -> tuple[Case, ...]:
     """A case for each workload, in their order. The timed ones are spread evenly by size."""
-    sizes = [math.prod(one.axes.values()) for one in workloads]
-    by_size = sorted(range(len(workloads)), key=sizes.__getitem__)
-    count = min(MOST_TIMED, len(workloads))
-    timed = {by_size[round(step * (len(workloads) - 1) / max(1, count - 1))] for step in range(count)}
+    timed = timed_among([math.prod(one.axes.values()) for one in workloads])
     variable = [name for name, axis in definition.axes.items() if axis.type == "var"]
     short = len({one.uuid[:8] for one in workloads}) == len(workloads)
 
@@ -261,6 +258,13 @@ def _cases(definition: Definition, workloads: Sequence[Workload]) -> tuple[Case,
         )
         for position, one in enumerate(workloads)
     )
+
+
+def timed_among(sizes: Sequence[int]) -> set[int]:
+    """The places of at most `MOST_TIMED` of these sizes, spread evenly by size."""
+    by_size = sorted(range(len(sizes)), key=sizes.__getitem__)
+    count = min(MOST_TIMED, len(sizes))
+    return {by_size[round(step * (len(sizes) - 1) / max(1, count - 1))] for step in range(count)}
 
 
 def _smaller(definition: Definition, workloads: Sequence[Workload]) -> Iterator[Case]:
