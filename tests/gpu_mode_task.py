@@ -55,18 +55,20 @@ from task import Data
 
 
 @triton.jit
-def scale_rows(x, weight, out, width, BLOCK: tl.constexpr):
+def scale_rows(x, weight, out, width, x_row, x_column, weight_row, out_row, out_column, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     columns = tl.arange(0, BLOCK)
     inside = columns < width
-    values = tl.load(x + row * width + columns, mask=inside, other=0.0)
-    tl.store(out + row * width + columns, values * tl.load(weight + row), mask=inside)
+    values = tl.load(x + row * x_row + columns * x_column, mask=inside, other=0.0)
+    values *= tl.load(weight + row * weight_row)
+    tl.store(out + row * out_row + columns * out_column, values, mask=inside)
 
 
 def custom_kernel(data: Data) -> torch.Tensor:
     x, weight, out = data
     rows, width = x.shape
-    scale_rows[(rows,)](x, weight, out, width, BLOCK=triton.next_power_of_2(width))
+    strides = (*x.stride(), weight.stride(0), *out.stride())
+    scale_rows[(rows,)](x, weight, out, width, *strides, BLOCK=triton.next_power_of_2(width))
     return out
 """
 

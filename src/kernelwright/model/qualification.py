@@ -39,8 +39,9 @@ class CaseQualification(Record, frozen=True, kw_only=True):
     answer of a kernel that ignores it (correct for other values). constant: inputs, parameters and buffers that are the
     same in every draw. rounded: integer outputs that the framework's rounding changes; its own value and that of
     float64 both count as correct. dead: parameters and buffers that no output depends on, in float64, and inputs that
-    forward gives to no operator; a kernel may leave them out. unused: other inputs that no output depends on, in
-    float64; such a problem does not qualify. draws: of all that judge candidates; () where they were not asked for."""
+    forward gives to no operator or only writes; a kernel may leave their values out. unused: other inputs that no
+    output depends on, in float64; such a problem does not qualify. draws: of all that judge candidates; () where they
+    were not asked for."""
 
     case: str
     answers: tuple[TrivialAnswer, ...]

@@ -19,13 +19,15 @@ GALLERY = sorted(file.parent for file in (Path(__file__).parents[3] / "gallery")
 HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n"
 
 
-def judge(folder: Path, forward: str, inputs: str, setup: str = "pass", signature: str = "x") -> Judge:
+def judge(
+    folder: Path, forward: str, inputs: str, setup: str = "pass", signature: str = "x", stated: str = ""
+) -> Judge:
     """A judge of a problem with these parts, its case named default."""
     file = folder / "made.py"
     file.write_text(
         f"{HEAD}\nclass Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n        {setup}\n\n"
         f"    def forward(self, {signature}):\n        return {forward}\n\n\n"
-        f"def get_inputs():\n    return [{inputs}]\n\n\ndef get_init_inputs():\n    return []\n"
+        f"def get_inputs():\n    return [{inputs}]\n\n\ndef get_init_inputs():\n    return []\n{stated}"
     )
     made = Judge("cpu")
     made.load(str(file))
@@ -164,6 +166,12 @@ def test_an_input_that_no_output_depends_on_is_dead_only_if_no_operator_gets_it(
     below = judge(tmp_path, "torch.sigmoid(x) + 1e-9 * y.clamp(-1, 1)", "torch.randn(40, 5), torch.randn(40, 1)",
                   signature="x, y")  # fmt: skip
     assert qualified(below).unused == ()
+
+
+def test_an_input_that_forward_only_writes_is_dead_and_no_fault(tmp_path: Path) -> None:
+    inputs, stated = "torch.randn(40, 5), torch.zeros(40, 5)", 'MUTATES = ("out",)\n'
+    found = qualified(judge(tmp_path, "out.copy_(x * 2)", inputs, signature="x, out", stated=stated))
+    assert (found.dead, found.unused, found.accepted) == (("input out",), (), ())
 
 
 def test_running_statistics_vary_so_that_no_kernel_can_leave_them_out(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def read_task(file: Path) -> Task:
         raise ProblemError(f"{file} is YAML, which needs PyYAML", "pip install 'kernelwright[yaml]'") from error
     except (OSError, msgspec.DecodeError) as error:
         raise ProblemError(
-            f"{file} is no task of {NAME}: {error}",
+            f"{file} is no task of {NAME}: {' '.join(str(error).split())}",
             "expected lists tests and benchmarks of sizes by name, and files, a list of names and sources",
         ) from error
 
@@ -191,10 +191,13 @@ def cases_of(file: Path, sizes: Mapping[str, Sequence[Mapping[str, Any]]]) -> tu
                 length = len(value) if isinstance(value, list) else None
                 if length != lengths.get(name):
                     raise ProblemError(
-                        f"{file}: {kind}[{number}].{name} is {value!r:.60}, and {kinds[0]}[0].{name} has another length",
+                        f"{file}: {kind}[{number}].{name} is {value!r:.60}, and {kinds[0]}[0].{name} has another "
+                        "length",
                         "give lists of one length, or remove these entries",
                     )
-                params |= {f"{name}[{at}]": one for at, one in enumerate(value)} if length is not None else {name: value}
+                params |= (
+                    {f"{name}[{at}]": one for at, one in enumerate(value)} if length is not None else {name: value}
+                )
             found.setdefault(repr(sorted(params.items())), (kind, params))
     timed_of = [params for kind, params in found.values() if kind == kinds[0]]
     volumes = [math.prod(value for value in params.values() if type(value) is int) for params in timed_of]
@@ -247,8 +250,8 @@ def problem_text(
 
 
 def changed_parts(function: ast.FunctionDef) -> list[str]:
-    """The parts of `data` into which `ref_kernel` writes: names that are unpacked from it and bound once, whose elements
-    are assigned or that a method with an underscore at its end changes."""
+    """The parts of `data` into which `ref_kernel` writes: names that are unpacked from it and bound once, and whose
+    elements are assigned, or that a method with an underscore at its end or `out=` changes."""
     first = function.args.args[0].arg if function.args.args else ""
     stores = [node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
     parts: dict[str, str] = {}

@@ -85,7 +85,8 @@ def qualification(draws: Draws, case: str) -> CaseQualification:
             continue
         ignored.append(found)
         if found.accepted and is_dead(draws, case, position):
-            is_fault = name.startswith("input ") and is_read(draws, case, position)
+            is_written_only = name.removeprefix("input ") in draws.specs[case].mutates
+            is_fault = name.startswith("input ") and not is_written_only and is_read(draws, case, position)
             (unused if is_fault else dead).append(name)
     return CaseQualification(
         case=case,

@@ -157,6 +157,8 @@ class Recorder(TorchDispatchMode):
             return self._seen(value)
         if isinstance(value, torch.UntypedStorage):  # of a file: loading it twice gives two objects
             return value.nbytes()
+        if isinstance(value, torch.Generator):  # each run of get_inputs has its own
+            return str(value.device)
         return tuple(map(self._plain, value)) if isinstance(value, list | tuple) else value
 
 

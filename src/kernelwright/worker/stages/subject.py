@@ -18,6 +18,8 @@ import msgspec
 
 from kernelwright import codec
 from kernelwright import source as tunables
+from kernelwright.entries import with_entry
+from kernelwright.entries.called import NotCalled
 from kernelwright.errors import ConfigError, WorkerError
 from kernelwright.model import Candidate, CaseInfo, CaseResult, KernelResources, Property, Status
 from kernelwright.roofline import Launched
@@ -60,7 +62,8 @@ class Subject:
     """One candidate in one evaluation, with the results of each stage."""
 
     def __init__(self, session: Session, candidate: Candidate, added: tuple[CaseShape, ...] = ()) -> None:
-        """Raises Ended if the config cannot be written into the source. added: cases beside those of the session."""
+        """Raises Ended if the config cannot be written into the source, or the problem cannot call its entry. added:
+        cases beside those of the session."""
         self.session = session
         self.added = added
         self.processes = session.processes
@@ -68,8 +71,8 @@ class Subject:
         self.autotune_stated = tunables.autotune_choices(candidate.config)
         self.autotune_moved: dict[str, int] = {}
         try:
-            self.source = tunables.render(candidate.source, candidate.config)
-        except ConfigError as error:
+            self.source = with_entry(tunables.render(candidate.source, candidate.config), session.loaded())
+        except (ConfigError, NotCalled) as error:
             raise Ended(Status.REJECTED, str(error)) from error
         self.stages_s: dict[str, float] = {}
         self.replayed_s = 0.0

@@ -1,0 +1,24 @@
+"""The entries that docs/problems.md shows are entries."""
+
+from __future__ import annotations
+
+from entered import case, problem
+from kernelwright.entries import ENTRIES, with_entry
+from pages import ROOT, codes
+
+PAGE = ROOT / "docs" / "problems.md"
+
+
+def shown(name: str) -> str:
+    (text,) = (code.text for code in codes(PAGE) if code.language == "python" and name in code.text)
+    return text
+
+
+def test_the_submission_that_the_page_shows_gets_an_entry() -> None:
+    data = case({"data.0": (4, 3), "data.1": (3,), "data.2": (4, 3)}, [(4, 3)], arguments="{'data': (0, 1, 2)}")
+    assert "def kernel_function(data):" in with_entry(shown("def custom_kernel("), problem(data))
+
+
+def test_the_page_has_an_example_of_every_entry() -> None:
+    text = PAGE.read_text(encoding="utf-8").partition("### Other entries")[2].partition("### Published files")[0]
+    assert text.count("```python") == len(ENTRIES)
