@@ -19,6 +19,11 @@ def test_the_submission_that_the_page_shows_gets_an_entry() -> None:
     assert "def kernel_function(data):" in with_entry(shown("def custom_kernel("), problem(data))
 
 
+def test_the_function_with_given_outputs_that_the_page_shows_gets_an_entry() -> None:
+    both = [case({"x": (rows, 3), "y": (3,)}, [(rows, 3)], {"rows": rows}) for rows in (4, 7)]
+    assert "solve(x, y, out, x.shape[0])" in with_entry(shown("def solve("), problem(*both))
+
+
 def test_the_page_has_an_example_of_every_entry() -> None:
     text = PAGE.read_text(encoding="utf-8").partition("### Other entries")[2].partition("### Published files")[0]
     assert text.count("```python") == len(ENTRIES)

@@ -1,6 +1,7 @@
 """Candidates with another entry than `kernel_function` and `ModelNew`: each form is a module, and a line of `ENTRIES`.
 
     custom_kernel    custom_kernel(data), as submissions to GPU MODE have it
+    solve            solve(input, output, N), which writes into given outputs
 
 A form adds the function that the recorder calls, behind the file's own lines, which keep their numbers. Pure syntax:
 nothing is run, and the written text is checked, recorded and judged like any other.
@@ -11,13 +12,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from kernelwright.entries import custom_kernel
+from kernelwright.entries import custom_kernel, solve
 from kernelwright.model import ProblemInfo
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import bindings
 
 ENTRIES: dict[str, Callable[[ast.Module, ProblemInfo], str | None]] = {
     "custom_kernel": custom_kernel.entry,
+    "solve": solve.entry,
 }
 """By name of a form, a function from a file to the text of its entry for a problem; None for a file of another form.
 Raises `NotCalled` for a file of its form that the problem cannot call."""
