@@ -24,6 +24,11 @@ def test_the_function_with_given_outputs_that_the_page_shows_gets_an_entry() -> 
     assert "solve(x, y, out, x.shape[0])" in with_entry(shown("def solve("), problem(*both))
 
 
+def test_the_autograd_function_that_the_page_shows_gets_an_entry() -> None:
+    made = problem(case({"x": (4, 3)}, [(4, 3)]), gradients=True)
+    assert "kernel_function = Scale" in with_entry(f"import torch\n\n\n{shown('class Scale(')}", made)
+
+
 def test_the_page_has_an_example_of_every_entry() -> None:
     text = PAGE.read_text(encoding="utf-8").partition("### Other entries")[2].partition("### Published files")[0]
     assert text.count("```python") == len(ENTRIES)

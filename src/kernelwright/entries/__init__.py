@@ -2,6 +2,7 @@
 
     custom_kernel    custom_kernel(data), as submissions to GPU MODE have it
     solve            solve(input, output, N), which writes into given outputs
+    autograd_function    a torch.autograd.Function, for problems that state GRADIENTS
 
 A form adds the function that the recorder calls, behind the file's own lines, which keep their numbers. Pure syntax:
 nothing is run, and the written text is checked, recorded and judged like any other.
@@ -12,7 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from kernelwright.entries import custom_kernel, solve
+from kernelwright.entries import autograd_function, custom_kernel, solve
 from kernelwright.model import ProblemInfo
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import bindings
@@ -20,6 +21,7 @@ from kernelwright.source.bindings import bindings
 ENTRIES: dict[str, Callable[[ast.Module, ProblemInfo], str | None]] = {
     "custom_kernel": custom_kernel.entry,
     "solve": solve.entry,
+    "torch.autograd.Function": autograd_function.entry,
 }
 """By name of a form, a function from a file to the text of its entry for a problem; None for a file of another form.
 Raises `NotCalled` for a file of its form that the problem cannot call."""

@@ -31,6 +31,7 @@ from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.plan import Recorded, Recording
 from kernelwright.worker.plan.structure import result_of
 from kernelwright.worker.processes.channel import Channel
+from kernelwright.worker.record.autograd_function import ForwardAndBackward, is_autograd_function
 from kernelwright.worker.record.calling import adopt, bind_arguments, forward_arguments, meta
 from kernelwright.worker.record.fake import faked
 from kernelwright.worker.record.launches import RecordLaunches, kernel_names
@@ -103,7 +104,7 @@ def planned(module: ModuleType, case: CaseShape, trace: Trace) -> plan.Plan:
         for place, value in enumerate(case.init)
     ]
     call, arguments = called(module, case, parameters, init, trace)
-    roots = (vars(module), None if isinstance(call, Both) else call, *parameters.values())
+    roots = (vars(module), None if isinstance(call, Both | ForwardAndBackward) else call, *parameters.values())
     first = one_call(call, arguments, case, parameters, trace)
     between = Remains(*roots)
     second = one_call(call, arguments, case, parameters, trace)
@@ -121,7 +122,8 @@ Arguments = Callable[[list[Any]], tuple[list[Any], dict[str, Any]]]
 def called(
     module: ModuleType, case: CaseShape, parameters: dict[str, torch.Tensor], init: list[Any], trace: Trace
 ) -> tuple[Callable[..., Any], Arguments]:
-    """The callable of a candidate (a constructed ModelNew, a function, or Both), and the mapping to its arguments."""
+    """The callable of a candidate (a constructed ModelNew, a function, Both, or ForwardAndBackward), and the mapping to
+    its arguments."""
     if hasattr(module, "ModelNew"):
         if case.gradients:
             raise Refused("the problem states GRADIENTS: define kernel_function and kernel_backward, not ModelNew")
@@ -129,6 +131,13 @@ def called(
         adopt(model, parameters)
         model.eval()
         return model, lambda inputs: forward_arguments(case, inputs)
+    if is_autograd_function(found := getattr(module, "kernel_function", None)):
+        if not case.gradients:
+            raise Refused(
+                "kernel_function is an autograd function, and the problem asks for no backward: state GRADIENTS = True "
+                "in it, or write a function that calls its .apply"
+            )
+        return ForwardAndBackward(found, case, parameters, init, trace), lambda inputs: (inputs, {})
     if hasattr(module, "kernel_function") and case.gradients:
         return Both(module, case, parameters, init, trace), lambda inputs: (inputs, {})
     if hasattr(module, "kernel_function"):

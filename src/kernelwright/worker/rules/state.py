@@ -95,8 +95,11 @@ def _is_autograd(node: ast.ClassDef) -> bool:
 
 
 def _applied_only(tree: ast.Module, autograd: set[str]) -> list[Finding]:
-    """Findings for uses of an autograd function other than `.apply`: they could pass it state of an earlier call."""
+    """Findings for uses of an autograd function other than `.apply` and as `kernel_function`: they could pass it state
+    of an earlier call."""
     applied = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "apply"}
+    applied |= {id(node.value) for node in tree.body if isinstance(node, ast.Assign)
+                and [ast.unparse(target) for target in node.targets] == ["kernel_function"]}  # fmt: skip
     named = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
     return [Finding(node.lineno, f"uses {node.id} for something else than {node.id}.apply: call that")
             for node in named if node.id in autograd and id(node) not in applied]  # fmt: skip
