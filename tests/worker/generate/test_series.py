@@ -7,10 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from generated import of_rows
-from kernelwright.model import Capture
+from kernelwright.model import Capture, Sizes
 from kernelwright.worker.generate import series
 from kernelwright.worker.generate.series import ENDING_S, Series, _OutOfTime
 from kernelwright.worker.reference.load import load_problem
@@ -40,8 +41,18 @@ def made(tmp_path: Path, limit_s: float, stated: str = "") -> Series:
     return Series(problem, problem.cases[0], limit_s)
 
 
-def test_what_was_captured_is_kept_where_time_runs_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The timed sizes are captured first. PyTorch goes on after some errors."""
+SYMBOLS = msgspec.structs.replace(TIMED, sizes=Sizes(values={}, shapes=()))
+
+
+def test_the_timed_sizes_are_captured_only_where_symbols_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(series, "capture", lambda problem, case, symbols=None: SYMBOLS if symbols else TIMED)
+    assert made(tmp_path, 100.0).ordinary() == (SYMBOLS,)
+
+
+def test_symbols_take_half_of_the_time_and_are_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch goes on after some errors."""
 
     def capture(problem: Any, case: Any, symbols: Any = None) -> Capture:
         signal.alarm(0)  # as after the user's code
@@ -54,13 +65,14 @@ def test_what_was_captured_is_kept_where_time_runs_out(tmp_path: Path, monkeypat
     monkeypatch.setattr(series, "capture", capture)
     found = made(tmp_path, ENDING_S + 2)
     assert found.ordinary() == (TIMED,)
-    assert found.faults == {"captures at all sizes": "generating took 22 s"}
+    assert found.faults == {"captures at all sizes": "it took over 1 s"}
+    assert found.templates() == (TIMED,)
+    assert "templates at all sizes" not in found.faults
 
 
-def test_a_fault_at_the_timed_sizes_ends_a_variant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_at_the_timed_sizes_is_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def capture(problem: Any, case: Any, symbols: Any = None) -> Capture:
-        assert symbols is None, "what fails at the timed sizes is not tried at others"
-        raise ValueError("no such operator")
+        raise ValueError("no such operator" if symbols is None else "a consequence")
 
     monkeypatch.setattr(series, "capture", capture)
     found = made(tmp_path, 100.0)

@@ -1,5 +1,5 @@
 """Captures of a problem in several variants: ordinary kernels, templates in place of library calls, and rows in one
-piece in place of loops. Each is captured with symbols in place of sizes, and with the sizes of the timed case."""
+piece in place of loops. Each is captured with symbols in place of sizes, or else with the sizes of the timed case."""
 
 from __future__ import annotations
 
@@ -23,9 +23,6 @@ from kernelwright.worker.reference.problem_module import words_of
 LOOP = "triton_red_"
 """The beginning of Inductor's names of kernels that loop over what they reduce."""
 
-MOST_CPU_S = 80.0
-"""CPU time of captures with symbols. A generator process has 240 s (`worker/processes/limits.py`)."""
-
 ENDING_S = 20.0
 """Of the time of a generator process, for the answer with what was captured by then."""
 
@@ -44,10 +41,9 @@ class Series:
     """
 
     def __init__(self, problem: LoadedProblem, case: Case, limit_s: float) -> None:
-        self._limit_s, self._ends_s = limit_s, time.monotonic() + limit_s - ENDING_S
+        self._ends_s = time.monotonic() + limit_s - ENDING_S
         self.problem, self.case = problem, case
         self.faults: dict[str, str] = {}
-        self._left_cpu_s = MOST_CPU_S
         self._cases = [problem.numbers(one) for one in problem.cases]
         self.attempts = numbers_to_try(problem, case)
         self.numbers = self.attempts[0] if self.attempts else {}
@@ -68,38 +64,41 @@ class Series:
         return tuple(one for one in found if _loops(one) < looped)
 
     def _captured(self, name: str, inside: Callable[[], AbstractContextManager[None]]) -> tuple[Capture, ...]:
-        """At all sizes, if that is possible, and at those of the timed case, which are captured first; empty, with the
-        fault in `faults`, where Inductor fails at these. Raises `ProblemError`."""
-        try:
-            with inside(), self._within_time():
-                timed = capture(self.problem, self.case)
-        except (Exception, _OutOfTime) as error:
-            if isinstance(error, ProblemError) and not isinstance(error.__cause__, _OutOfTime):
-                raise
-            self._note(name, error)
-            return ()
+        """At all sizes, or where Inductor fails at these, at those of the timed case; empty, with the fault in `faults`,
+        where it fails there, too. Raises `ProblemError`."""
         for numbers in list(self.attempts):
             try:
-                with inside(), self._with_symbols(), self._within_time():
-                    return capture(self.problem, self.case, Symbols(numbers, self._cases)), timed
+                with inside(), self._until((time.monotonic() + self._ends_s) / 2):
+                    return (capture(self.problem, self.case, Symbols(numbers, self._cases)),)
             except (Exception, _OutOfTime) as error:  # noqa: BLE001 - the next attempt has fewer symbols
                 self._note(f"{name} at all sizes", error)
+                if _is_late(error):
+                    self.attempts.clear()
+                    break
                 if name == "captures":
                     self.attempts.remove(numbers)
-        return (timed,)
+        try:
+            with inside(), self._until(self._ends_s):
+                return (capture(self.problem, self.case),)
+        except (Exception, _OutOfTime) as error:
+            if isinstance(error, ProblemError) and not _is_late(error):
+                raise
+            self.faults.pop(f"{name} at all sizes", None)
+            self._note(name, error)
+            return ()
 
     @contextmanager
-    def _within_time(self) -> Iterator[None]:
-        """Inside, `_OutOfTime` is raised shortly before the process has to answer. Not by a timer: `call` resets those
-        of the user's code."""
+    def _until(self, ends_s: float) -> Iterator[None]:
+        """Inside, `_OutOfTime` is raised from then on. Not by a timer: `call` resets those of the user's code."""
         done, thread = threading.Event(), threading.get_ident()
+        given_s = ends_s - time.monotonic()
 
         def stop(*_: object) -> None:
             if not done.is_set():
-                raise _OutOfTime(f"generating took {self._limit_s:g} s")
+                raise _OutOfTime(f"it took over {given_s:.0f} s")
 
         def remind() -> None:
-            left_s = self._ends_s - time.monotonic()
+            left_s = given_s
             while not done.wait(max(left_s, 0.1)):
                 signal.pthread_kill(thread, signal.SIGALRM)
                 left_s = AGAIN_S
@@ -111,24 +110,9 @@ class Series:
         finally:
             done.set()
 
-    @contextmanager
-    def _with_symbols(self) -> Iterator[None]:
-        """Inside, `_OutOfTime` is raised once all captures with symbols took `MOST_CPU_S` together: the other variants
-        still have to be made."""
-
-        def stop(*_: object) -> None:
-            raise _OutOfTime(f"captures with symbols took over {MOST_CPU_S:g} s")
-
-        signal.signal(signal.SIGVTALRM, stop)
-        signal.setitimer(signal.ITIMER_VIRTUAL, max(self._left_cpu_s, 0.1))
-        try:
-            yield
-        finally:
-            self._left_cpu_s, _ = signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-
     def _note(self, name: str, error: BaseException) -> None:
         traceback.print_exception(error)
-        error = error.__cause__ if isinstance(error.__cause__, _OutOfTime) else error
+        error = error.__cause__ if _is_late(error) and error.__cause__ is not None else error
         words = words_of(error).partition("\n")[0][:300]
         cure = cure_for(error, words)
         raised = "" if isinstance(error, _OutOfTime) else f"{self._who_raised(error)} raised {type(error).__name__}: "
@@ -139,6 +123,10 @@ class Series:
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == str(self.problem.file)]
         return f"Inductor traced forward for a GPU, and line {lines[-1]}" if lines else "Inductor"
+
+
+def _is_late(error: BaseException) -> bool:
+    return isinstance(error, _OutOfTime) or isinstance(error.__cause__, _OutOfTime)
 
 
 def _loops(capture: Capture) -> int:
