@@ -15,12 +15,15 @@ from kernelwright.worker.reference.derive import (
     ODD,
     SECOND,
     SMALL,
+    WANTED_ELEMENTS,
     Derived,
+    Search,
     between,
     derive,
     load_with_cases,
 )
 from kernelwright.worker.reference.load import LoadedProblem, load_problem
+from kernelwright.worker.reference.unmade import MOST_COUNTED
 
 HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
 
@@ -439,6 +442,33 @@ def test_a_length_shrinks_with_its_chunks(tmp_path: Path) -> None:
     assert found.cases
     sizes = [case.params for case in found.cases]
     assert all(one["length"] == 16 * one["chunk"] < 4096 for one in sizes)  # type: ignore[operator]
+
+
+def test_numbers_that_shrink_together_are_tried_together_first(tmp_path: Path) -> None:
+    """Each trace of such a loop has many operators, and only `MOST_CALLS` are traced for one file."""
+    text = model("return torch.cat([one * self.chunk for one in x.split(self.chunk, 1)], 1)", "self.chunk = chunk",
+                 ", chunk") + (
+        "length = 8192\nchunk = 2048\n"
+        "def get_inputs():\n    return [torch.randn(8, length)]\ndef get_init_inputs():\n    return [chunk]\n"
+    )  # fmt: skip
+    search = Search(problem := loaded(tmp_path, text), problem.cases[0])
+    tried: list[dict[str, int]] = []
+    attempt = search.attempt
+    search.attempt = lambda sizes: (tried.append(sizes), attempt(sizes))[1]  # type: ignore[method-assign]
+    assert search.shrunk() == {"length": 1024, "chunk": 256}
+    assert tried[-1] == {"length": 1024, "chunk": 256}
+    assert {"length": 2048, "chunk": 512} in tried
+    assert {"length": 2048, "chunk": 1024} not in tried, "the length alone was tried once"
+
+
+def test_a_size_shrinks_past_the_number_of_elements_that_are_real(tmp_path: Path) -> None:
+    """A constructor's values are real in small tensors only; each operator on them is one call at any size."""
+    values = "self.register_buffer('near', torch.exp(-(torch.arange(side)[:, None] - torch.arange(side)).abs() / 8))"
+    text = model("return x @ self.near", values, ", side") + (
+        "side = 1024\ndef get_inputs():\n    return [torch.randn(8, side)]\ndef get_init_inputs():\n    return [side]\n"
+    )
+    problem = loaded(tmp_path, text)
+    assert elements(problem, by_name(derive(problem))[SMALL]) <= WANTED_ELEMENTS < 256**2 <= MOST_COUNTED
 
 
 def test_a_factor_that_equals_a_size_stays(tmp_path: Path) -> None:

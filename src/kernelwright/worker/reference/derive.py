@@ -154,7 +154,8 @@ class Search:
     """The search for other sizes of one problem file.
 
     sizes: case parameters that override those of the base case. refused: the reason for each number that cannot change.
-    unrelated: pairs of numbers that cannot change in the same ratio.
+    unrelated: pairs of numbers that cannot change in the same ratio. related: numbers that changed together, which are
+    tried first from then on.
     """
 
     def __init__(self, problem: LoadedProblem, base: Case) -> None:
@@ -162,6 +163,7 @@ class Search:
         self.calls = 0
         self.refused: dict[str, str] = {}
         self.unrelated: set[frozenset[str]] = set()
+        self.related: list[set[str]] = []
         self.original = self.problem.traced(base)
         self.values = self._values({})
         specs = self.original.given.values()
@@ -191,7 +193,7 @@ class Search:
         together = [dict.fromkeys(equal, value)] if len(equal) > 1 else []
         whys: list[str] = []
         in_ratio = [one for one in _in_ratio(values, equal, name, value) if frozenset(one) not in self.unrelated]
-        for changed in [{name: value}, *together, *in_ratio]:
+        for changed in sorted([{name: value}, *together, *in_ratio], key=lambda one: {*one} not in self.related):
             made = {**sizes, **changed}
             found = self.attempt(made)
             if isinstance(found, trace.Trace):
@@ -200,6 +202,8 @@ class Search:
             if isinstance(found, trace.Trace):
                 if found.given == before.given:
                     return "no size of an input, parameter or output depends on it"
+                if len(changed) > 1 and {*changed} not in self.related:
+                    self.related.append({*changed})
                 return made, found
             if changed in in_ratio:
                 self.unrelated.add(frozenset(changed))
@@ -210,7 +214,7 @@ class Search:
     def _factor(self, sizes: dict[str, int], before: trace.Trace, found: trace.Trace, changed: dict[str, int]) -> str:
         """Why one of several changed numbers is no size but a factor that equals one, which has to stay; "" if none
         is. A factor changes where no size does."""
-        if len(changed) == 1 or trace.factors(before) == trace.factors(found):
+        if len(changed) == 1 or {*changed} in self.related or trace.factors(before) == trace.factors(found):
             return ""
         alone = (self.attempt({**sizes, name: value}) for name, value in changed.items())
         return next((why for why in alone if isinstance(why, trace.OtherFactor)), "")

@@ -23,7 +23,7 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves, tree_map
 
 from kernelwright.errors import ProblemError
@@ -93,11 +93,12 @@ class _CountedForReal(TorchFunctionMode):
         if any(isinstance(one, FakeTensor | SymInt) for one in leaves) or not (tensors or func in COUNTED):
             return func(*args, **kwargs)
         with contextlib.suppress(DataDependentOutputException, DynamicOutputShapeException):  # it reads values
-            copies, named = tree_map(lambda leaf: self.mode.from_tensor(leaf) if isinstance(leaf, Tensor) else leaf,
-                                     (args, kwargs))  # fmt: skip
-            fake = func(*copies, **named)
+            with _disable_current_modes(), self.mode:  # a recorder sees each call once, whatever its size
+                copies, named = tree_map(lambda leaf: self.mode.from_tensor(leaf) if isinstance(leaf, Tensor) else leaf,
+                                         (args, kwargs))  # fmt: skip
+                fake = func(*copies, **named)
             if any(isinstance(leaf, Tensor) and leaf.numel() > MOST_COUNTED for leaf in tree_leaves(fake)):
-                return fake
+                return func(*args, **kwargs)
         with unset_fake_temporarily():
             return func(*args, **kwargs)
 
