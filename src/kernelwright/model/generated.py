@@ -161,8 +161,8 @@ class Capture(Record, frozen=True, kw_only=True):
 
 
 class Generated(Record, frozen=True, kw_only=True):
-    """Captures of one problem: one with symbols in place of sizes where that is possible, else one at those of the timed
-    case; none if nothing was generated.
+    """Captures of one problem: one with symbols in place of sizes where that is possible, else one at the sizes of the
+    timed case; none if nothing was generated.
 
     templates: the same with Triton templates for products and convolutions, if `captures` call a library besides
     kernels. rows: the same with rows that are reduced in one piece, if `captures` loop over them. inputs: forward's

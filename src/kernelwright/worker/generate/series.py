@@ -64,8 +64,8 @@ class Series:
         return tuple(one for one in found if _loops(one) < looped)
 
     def _captured(self, name: str, inside: Callable[[], AbstractContextManager[None]]) -> tuple[Capture, ...]:
-        """At all sizes, or where Inductor fails at these, at those of the timed case; empty, with the fault in `faults`,
-        where it fails there, too. Raises `ProblemError`."""
+        """At all sizes, or where Inductor fails there, at those of the timed case; empty, with the fault in `faults`,
+        where it fails at these, too. Raises `ProblemError`."""
         for numbers in list(self.attempts):
             try:
                 with inside(), self._until((time.monotonic() + self._ends_s) / 2):
