@@ -24,21 +24,9 @@ KINDS = {"per": "rows", "red": "reduce", "poi": "map", "tem": "tiles"}
 """Name parts by the second word of Inductor's kernel name: persistent or looped reduction, pointwise, or template."""
 
 
-VIEWS = frozenset(
-    {
-        "t",
-        "view",
-        "transpose",
-        "permute",
-        "expand",
-        "squeeze",
-        "unsqueeze",
-        "slice",
-        "unbind",
-        "clone",
-        "softmax_online",
-    }
-)
+VIEWS = frozenset({
+    "t", "view", "transpose", "permute", "expand", "squeeze", "unsqueeze", "slice", "unbind", "clone", "softmax_online",
+})  # fmt: skip
 """Operations that are left out of a kernel's name."""
 
 NOISE = r"^(native_|_unsafe_|_safe_|_+|prepare_)+|_with_indices$"

@@ -13,24 +13,23 @@ from typing import Any
 from torch._inductor.choices import InductorChoices
 from torch._inductor.runtime.hints import ReductionHint
 
+from kernelwright.worker.generate.replacing import replaced
+
 MOST_IN_ROW = 1 << 15
 """Numbers of a row that 1,024 threads keep, 32 in each. With 64 in each, a norm of rows of 65,535 took 17.97 ms, and in
 two loops 9.37 (H200)."""
-
-CHOICE = "should_use_persistent_reduction"
 
 
 @contextmanager
 def whole_rows() -> Iterator[None]:
     """Inside, Inductor reduces rows of at most MOST_IN_ROW numbers in one piece."""
-    own = getattr(InductorChoices, CHOICE)
 
-    def is_whole(features: Any, *others: Any) -> bool:
-        is_row = features.get_reduction_hint() is ReductionHint.INNER
-        return bool(own(features, *others)) or (is_row and int(features.reduction_numel) <= MOST_IN_ROW)
+    def whole(own: Any) -> Any:
+        def is_whole(features: Any, *others: Any) -> bool:
+            is_row = features.get_reduction_hint() is ReductionHint.INNER
+            return bool(own(features, *others)) or (is_row and int(features.reduction_numel) <= MOST_IN_ROW)
 
-    setattr(InductorChoices, CHOICE, staticmethod(is_whole))
-    try:
+        return is_whole
+
+    with replaced(InductorChoices, "should_use_persistent_reduction", whole):
         yield
-    finally:
-        setattr(InductorChoices, CHOICE, staticmethod(own))
