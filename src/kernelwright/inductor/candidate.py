@@ -105,8 +105,8 @@ def _texts(generated: Generated, library: LibraryMode, split: bool) -> list[str]
     if call is not None:
         why = f": {failures[0]}" if failures else fault
         raise NotConverted(f"{call}, and there is no Triton template in its place{why}")
-    if failures:
-        raise failures[0]
+    if failures or not made:
+        raise failures[0] if failures else NotConverted(generated.reason)
     called = list(dict.fromkeys(made[0].library))
     needs = "needs" if len(called) == 1 else "need"
     raise NotConverted(f"it calls {', '.join(called)}, which {needs} LIBRARY = 'any' (--library any){fault}")

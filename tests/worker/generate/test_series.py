@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from generated import of_rows
-from kernelwright.model import Capture, Sizes
+from kernelwright.model import Capture, Sizes, Unknown
 from kernelwright.worker.generate import series
 from kernelwright.worker.generate.series import ENDING_S, Series, _OutOfTime
 from kernelwright.worker.reference.load import load_problem
@@ -49,6 +49,18 @@ def test_the_timed_sizes_are_captured_only_where_symbols_are_not(
 ) -> None:
     monkeypatch.setattr(series, "capture", lambda problem, case, symbols=None: SYMBOLS if symbols else TIMED)
     assert made(tmp_path, 100.0).ordinary() == (SYMBOLS,)
+
+
+def test_the_timed_sizes_are_captured_where_a_line_with_symbols_is_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unknown = msgspec.structs.replace(SYMBOLS, steps=(Unknown(text="new_form()"),))
+    monkeypatch.setattr(series, "capture", lambda problem, case, symbols=None: unknown if symbols else TIMED)
+    found = made(tmp_path, 100.0)
+    assert found.ordinary() == (TIMED,)
+    assert found.faults == {
+        "captures at all sizes": "Inductor raised RuntimeError: the host code has the line new_form()"
+    }
 
 
 def test_symbols_take_half_of_the_time_and_are_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

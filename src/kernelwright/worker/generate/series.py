@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from kernelwright.errors import ProblemError
-from kernelwright.model import Capture, Case
+from kernelwright.model import Capture, Case, Unknown
 from kernelwright.worker.generate.capture import capture
 from kernelwright.worker.generate.rows import whole_rows
 from kernelwright.worker.generate.symbols import Symbols, numbers_to_try
@@ -69,7 +69,7 @@ class Series:
         for numbers in list(self.attempts):
             try:
                 with inside(), self._until((time.monotonic() + self._ends_s) / 2):
-                    return (capture(self.problem, self.case, Symbols(numbers, self._cases)),)
+                    return (_known(capture(self.problem, self.case, Symbols(numbers, self._cases))),)
             except (Exception, _OutOfTime) as error:  # noqa: BLE001 - the next attempt has fewer symbols
                 self._note(f"{name} at all sizes", error)
                 if _is_late(error):
@@ -123,6 +123,14 @@ class Series:
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == str(self.problem.file)]
         return f"Inductor traced forward for a GPU, and line {lines[-1]}" if lines else "Inductor"
+
+
+def _known(capture: Capture) -> Capture:
+    """Raises RuntimeError where the host code has a line that cannot be converted."""
+    unknown = [step for one in capture.parts for step in one.steps if isinstance(step, Unknown)]
+    if unknown:
+        raise RuntimeError(f"the host code has the line {unknown[0].text}")
+    return capture
 
 
 def _is_late(error: BaseException) -> bool:
