@@ -6,7 +6,7 @@ import functools
 import traceback
 from ast import literal_eval
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -136,7 +136,8 @@ def _conversions(generated_text: bytes, split: bool) -> tuple[list[_Made], str |
     if call is None:
         convert(generated.captures, None)
     if made:
-        convert(generated.rows, None)
+        with suppress(NotConverted):
+            made += [_candidate(generated, one) for one in generated.rows[:1]]
     if generated.templates:
         convert(generated.templates, *(WAYS if split and is_splittable(generated) else ()), None)
     return made, call, failures
