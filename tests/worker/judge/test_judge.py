@@ -235,7 +235,19 @@ def quantised(folder: Path, forward: str = QUANTISED) -> Judge:
     return made
 
 
-@pytest.mark.parametrize("forward", [QUANTISED, "torch.sigmoid(8 * x).argmax(0)", "torch.sigmoid(8 * x) == 1"])
+def test_a_place_among_values_that_are_one_in_float32_may_be_the_framework_s_or_float64_s(tmp_path: Path) -> None:
+    made = quantised(tmp_path, "torch.sigmoid(8 * x).argmax(0)")
+    x = made.answer("b", 0).instance.inputs[0]
+    assert isinstance(x, torch.Tensor)
+    framework, exact = torch.sigmoid(8 * x).argmax(0), torch.sigmoid(8 * x.double()).argmax(0)
+    assert not torch.equal(framework, exact)
+    assert made._compared("b", 0, 0, framework).reason == made._compared("b", 0, 0, exact).reason == ""
+    found = made.qualify("b")
+    assert not isinstance(found, str)
+    assert found.rounded == (0,)
+
+
+@pytest.mark.parametrize("forward", [QUANTISED, "torch.sigmoid(8 * x) == 1"])
 def test_whole_numbers_that_follow_from_rounded_ones_may_be_the_framework_s_or_float64_s(
     tmp_path: Path, forward: str
 ) -> None:

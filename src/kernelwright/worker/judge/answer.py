@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_leaves
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case, TensorSpec
 from kernelwright.worker.judge import elementwise, fairness, float8, rounding, tf32, tolerance
-from kernelwright.worker.judge.choices import INDICES, Choosing, Pick, keeping
+from kernelwright.worker.judge.choices import Choosing, Pick, keeping
 from kernelwright.worker.judge.untouched import untouched
 from kernelwright.worker.reference import signal, values, weights
 from kernelwright.worker.reference.drawn import require_same_sizes
@@ -177,9 +177,15 @@ def judged(
     """
     with Choosing(pads=distribution == values.SPECIAL, sources=True) as seen:
         exact = outputs(cast(instance, "float64"))
-    with Choosing(seen.picks, sources=any(one.dtype in INDICES for one in exact)) as noted:
-        produced = as_before(instance, exact, framework_outputs(instance))
-    picked = [one.of(wide.source) for one, wide in zip(noted.picks, itertools.cycle(seen.picks), strict=False)]
+    for _ in range(2):  # the second time as in float64 where values are close, if some are
+        with Choosing(seen.picks, sources=True) as noted:
+            produced = as_before(instance, exact, framework_outputs(instance))
+        picked = [one.of(wide.source) for one, wide in zip(noted.picks, itertools.cycle(seen.picks), strict=False)]
+        nears = [one.near() for one in picked]
+        if all(one is None for one in nears) or len(nears) != len(seen.picks):
+            break
+        seen.picks = [one if near is None else replace(one, tied=one.tied | near, close=other.close, own=other.own)
+                      for one, other, near in zip(seen.picks, picked, nears, strict=True)]  # fmt: skip
     chosen = [next((pick for pick in picked if pick.is_in(one)), None) for one in produced]
     seen.picks = [replace(one, source=None) for one in seen.picks]
     del noted, picked
@@ -207,7 +213,7 @@ def judged(
         *left_alone,
     )
     tensors = [part for part in parts if isinstance(part, torch.Tensor)]
-    tensors += [one.source for one in chosen if one is not None and one.source is not None]
+    tensors += [one for pick in chosen if pick is not None for one in (pick.source, pick.own) if one is not None]
     return Answer(
         instance=instance, distribution=distribution, expected=expected, own=own,
         dtypes=[p.dtype for p in produced], rounded=rounded, nbytes=sum(t.nbytes for t in tensors),
@@ -225,14 +231,22 @@ def narrowed(exact: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 def chosen_otherwise(
     instance: Instance, exact: tuple[torch.Tensor, ...], seen: Choosing, distribution: str
 ) -> list[list[torch.Tensor]]:
-    """For each output, what else it may be in float64. Where there are equal values, the first, the last, or those that
-    PyTorch chooses in the problem's dtype may be chosen; where a draw puts infinities into inputs, a NaN may be kept.
-    seen: how forward chose for `exact`."""
+    """For each output, what else it may be in float64. Where there are equal or close values, the first, the last, or
+    those that PyTorch chooses in the problem's dtype may be chosen; where a draw puts infinities into inputs, a NaN may
+    be kept. seen: how forward chose for `exact`."""
     ways: list[Choosing] = []
-    if any(bool(pick.tied.any()) for pick in seen.picks):
+    free, near = ([one for one in seen.picks if one.tied.any() and is_near == (one.close is not None)]
+                  for is_near in (False, True))  # fmt: skip
+    if near or any(not one.is_first for one in free):
         with Choosing() as theirs:
             framework_outputs(instance)
+        if len(theirs.picks) == len(seen.picks):
+            theirs.picks = [replace(one, tied=one.tied | other.tied)
+                            for one, other in zip(theirs.picks, seen.picks, strict=True)]  # fmt: skip
         ways = [Choosing(last=False), Choosing(last=True), Choosing(theirs.picks)]
+    if near:
+        halves = (False, True) if any(one.is_ranking for one in near) else (False,)
+        ways += [Choosing(last=last, near=seen.picks, half=half) for last in (False, True) for half in halves]
     if seen.met_nan and distribution in values.INFINITE:
         ways.append(Choosing(seen.picks, keeps_nan=True))
     others: list[list[torch.Tensor]] = [[] for _ in exact]

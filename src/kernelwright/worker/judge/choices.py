@@ -5,7 +5,7 @@ PyTorch does not say which of several equal values comes first, and its own CPU 
 right if it names a value that equals the expected one, and no index of a row is given twice. Values that forward has
 computed are equal if they differ by no more than rounding: `CLOSE` times the error of PyTorch's own. What forward
 computes of such indices has a few right results: the one of this device, and those where the first or the last of equal
-values is chosen everywhere. `max`, `min`, `argmax` and `argmin` return the first, and are not among these operators.
+values is chosen everywhere. The operators of FIRST return the first of values that are equal in every precision.
 
 A zero of the padding times NaN or infinity is NaN, and PyTorch's depthwise kernel for GPUs leaves it out, its others
 multiply. The same goes for the gaps and borders of transposed convolutions and of gradients. NaN is expected there; on
@@ -17,7 +17,8 @@ that is there for rows without any key takes it away. A kernel that computes suc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,11 +28,10 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-RANKING = frozenset(("topk", "sort"))
-"""Operators whose indices are all different along the dimension."""
+from kernelwright.worker.judge import rounding
 
-CHOOSING = RANKING | {"kthvalue", "median", "nanmedian", "mode"}
-"""Operators of ATen that return (values, indices), and of equal values any."""
+FIRST = frozenset(("max", "min", "argmax", "argmin"))
+"""Operators that return the first of equal values, as PyTorch documents."""
 
 PADDING = {"convolution": ("weight",), "convolution_backward": ("weight", "grad_output")}
 """By operator, the arguments whose elements may be multiplied by a zero of the padding."""
@@ -47,14 +47,18 @@ INDICES = frozenset((torch.int64, torch.int32))
 @dataclass(frozen=True)
 class Pick:
     """What one operator chose. indices: along `dim` of its input, which they have, too. tied: the rows in which values
-    are equal. is_ranking: whether no index may come twice. source: a copy of the input, where it was asked for. close:
-    of each row, the largest difference of equal values."""
+    are equal. is_ranking: whether no index may come twice. is_first: whether it is one of FIRST. source: a copy of the
+    input, where it was asked for. own: PyTorch's, where `source` is float64's. close: of each row, the largest
+    difference of equal values.
+    """
 
     indices: Tensor
     tied: Tensor
     dim: int
     is_ranking: bool
     source: Tensor | None = None
+    is_first: bool = False
+    own: Tensor | None = None
     close: Tensor | None = None
 
     def of(self, exact: Tensor | None) -> Pick:
@@ -63,7 +67,28 @@ class Pick:
             return self
         off = (self.source.to(exact.dtype) - exact).abs()
         off = off.where(off.isfinite(), 0.0)  # the same infinity in both, or one that only the narrower dtype reaches
-        return replace(self, source=exact, close=CLOSE * off.amax(self.dim, keepdim=True))
+        return replace(self, source=exact, own=self.source, close=CLOSE * off.amax(self.dim, keepdim=True))
+
+    def near(self) -> Tensor | None:
+        """The rows in which another value is close to a chosen one and differs in some precision; None if there are
+        none."""
+        if self.source is None or self.close is None or not bool(self.close.any()):
+            return None
+        if self.is_ranking:
+            ordered = self.source.sort(self.dim).values
+            length = ordered.shape[self.dim] - 1
+            apart = ordered.narrow(self.dim, 1, length) - ordered.narrow(self.dim, 0, length)
+            found = (apart > 0) & (apart <= self.close)
+        else:
+            found = _close(self.source, self.source.gather(self.dim, self.indices), self.close)
+            found &= ~self.same_as(self.source, self.indices)
+        found = found.any(self.dim, keepdim=True)
+        return found if bool(found.any()) else None
+
+    def same_as(self, source: Tensor, places: Tensor) -> Tensor:
+        """Where values equal those at `places` in every precision. source: this pick's."""
+        same = _equal(source, source.gather(self.dim, places))
+        return same if self.own is None else same & _equal(self.own, self.own.gather(self.dim, places))
 
     def is_in(self, output: Tensor) -> bool:
         """Whether an output has these indices, or the first of them."""
@@ -85,78 +110,170 @@ class Pick:
         there = self.source.gather(self.dim, given.where(inside, 0))
         here = self.source.gather(self.dim, wanted.where(known, 0))
         right = inside & known & (_equal(there, here) if self.close is None else _close(there, here, self.close))
-        made = expected.to(actual.dtype).where(right.reshape(actual.shape), actual)
+        if self.is_first:
+            right &= _place_of(self.same_as(self.source, given.where(inside, 0)), self.dim) == given
+        made = wanted.where(right, given)
         if self.is_ranking:
             ordered = given.sort(self.dim).values
             wrong = _has_equal(ordered, self.dim) | ~inside.all(self.dim, keepdim=True)
             made = torch.where(wrong, -1, made)
-        return made
+        return made.view(actual.shape).to(actual.dtype)
 
 
 class Choosing(TorchDispatchMode):
-    """Sees and changes what CHOOSING operators choose while forward runs.
+    """Sees and changes what operators choose while forward runs (`choice_of`).
 
     kept: the picks of an earlier run, which are taken again in rows with equal values: so runs with rounded or moved
     values differ by no choice. last: take the first (False) or the last (True) of equal values; None: PyTorch's own.
-    sources: whether picks keep what they are of. pads: whether convolutions give NaN where they may. keeps_nan: whether
-    `nan_to_num` does. met_nan: whether it got one.
+    near: the picks of an earlier run, with the differences up to which values are equal then; half: whether ranks begin
+    half of such a difference later. sources: whether picks keep what they are of. pads: whether convolutions give NaN
+    where they may. keeps_nan: whether `nan_to_num` does. met_nan: whether it got one.
     """
 
     def __init__(
         self, kept: Sequence[Pick] = (), last: bool | None = None, sources: bool = False, pads: bool = False,
-        keeps_nan: bool = False,
+        keeps_nan: bool = False, near: Sequence[Pick] = (), half: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
         self.kept, self.last, self.sources, self.pads, self.keeps_nan = kept, last, sources, pads, keeps_nan
+        self.near, self.half = near, half
         self.picks: list[Pick] = []
         self.calls, self.met_nan = 0, False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         made = func(*args, **kwargs)
-        name = func._schema.name.partition("::")[2]
-        if name == "nan_to_num":
-            is_nan = args[0].isnan()
-            self.met_nan |= bool(is_nan.any())
-            return made.where(~is_nan, args[0]) if self.keeps_nan else made
-        if name not in CHOOSING and not (self.pads and name in PADDING):
-            return made
-        given = dict(zip((one.name for one in func._schema.arguments), args, strict=False)) | kwargs
-        if name in PADDING:
-            return _with_padding(name, made, given)
-        source = given["self"]
-        if isinstance(made, Tensor) or not source.numel() or not source.dim() or given.get("stable"):
-            return made
-        return self._picked(name, given, *made)
+        row = next((one for one in CHOICES.values() if one.is_for(func)), None)
+        return made if row is None else row.made(self, func, made, _arguments(func, args, kwargs))
 
-    def _picked(self, name: str, given: dict[str, Any], values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-        """Values and indices with other ones of equal values, as this run is to choose them."""
-        source, dim, is_ranking = given["self"], given.get("dim", -1) % given["self"].dim(), name in RANKING
-        is_reduced = indices.dim() < source.dim()
-        own, value = (one.unsqueeze(dim) if is_reduced else one for one in (indices, values))
-        picked = own.clone()  # forward may change its own
-        if self.kept:
-            before = self.kept[self.calls % len(self.kept)]
-            self.calls += 1
-            if before.indices.shape != own.shape:
-                return values, indices
-            tied, picked = before.tied, torch.where(before.tied, before.indices, own)
-        else:
-            tied = _has_equal(source.sort(dim).values, dim)
-        if self.last is not None:
-            turned = source.flip(dim) if self.last else source
-            if is_ranking:
-                descending = given.get("descending", given.get("largest", name == "topk"))
-                found = turned.sort(dim=dim, descending=descending, stable=True).indices.narrow(dim, 0, own.shape[dim])
-            else:
-                found = _equal(turned, value).byte().argmax(dim, keepdim=True)
-            picked = torch.where(tied, source.shape[dim] - 1 - found if self.last else found, own)
-        if self.sources or not self.kept:
-            self.picks.append(Pick(picked, tied, dim, is_ranking, source.clone() if self.sources else None))
+    def chosen(self, func: Any, made: Any, given: dict[str, Any]) -> Any:
+        """Values and indices, or indices alone, as this run is to choose them."""
+        source, dim, is_first = given["self"], given["dim"], _is_first(func)
+        if not source.numel() or not source.dim() or given.get("stable"):
+            return made
+        if is_first and source.numel() > rounding.LARGE_ELEMENTS:
+            return made
+        if dim is None:
+            source, dim = source.flatten(), 0
+        values, indices = (None, made) if isinstance(made, Tensor) else made
+        picked = self._picked(source, dim % source.dim(), indices, given, is_first)
         if not self.kept and self.last is None:
-            return values, indices
-        chosen, picked = source.gather(dim, picked), picked.clone()
-        return (chosen.squeeze(dim), picked.squeeze(dim)) if is_reduced else (chosen, picked)
+            return made
+        picked, chosen = (one.view(indices.shape) for one in (picked, source.gather(dim, picked)))
+        return picked if values is None else (chosen, picked)
+
+    def with_nan(self, func: Any, made: Tensor, given: dict[str, Any]) -> Tensor:
+        """A result without NaN, or with the NaN of its input where this run keeps them."""
+        is_nan = given["self"].isnan()
+        self.met_nan |= bool(is_nan.any())
+        return made.where(~is_nan, given["self"]) if self.keeps_nan else made
+
+    def padded(self, func: Any, made: Any, given: dict[str, Any]) -> Any:
+        """The result of a convolution, with NaN where zeros beyond its input may be multiplied by NaN or infinity: in
+        the channels of such filters, or everywhere where it is transposed or a gradient."""
+        if not self.pads:
+            return made
+        bad = [~given[one].isfinite() for one in PADDING[_named(func)]]
+        if "transposed" in given and "grad_output" not in given and not given["transposed"]:
+            channels = bad[0].flatten(1).any(1) & any(given["padding"])
+            return made.masked_fill(channels.view(-1, *[1] * (made.dim() - 2)), torch.nan)
+        if not any(bool(one.any()) for one in bad):
+            return made
+        return tree_map(lambda one: one if one is None else torch.full_like(one, torch.nan), made)
+
+    def _picked(self, source: Tensor, dim: int, made: Tensor, given: dict[str, Any], is_first: bool) -> Tensor:
+        """The indices that this run is to choose, along `dim` of `source`. made: PyTorch's."""
+        own = made.reshape(-1) if source.dim() == 1 else made.unsqueeze(dim) if made.dim() < source.dim() else made
+        is_ranking, before = "keepdim" not in given, self.kept or self.near
+        known = before[self.calls % len(before)] if before else None
+        self.calls += 1
+        if known is not None and known.indices.shape != own.shape:
+            return own
+        if known is not None:
+            tied = known.tied
+        elif is_ranking:
+            tied = _has_equal(source.sort(dim).values, dim)
+        else:
+            tied = _equal(source, source.gather(dim, own)).sum(dim, keepdim=True) > 1
+        picked = own.clone()  # forward may change its own
+        if self.kept and known is not None:
+            picked = torch.where(tied, known.indices, own)
+        elif self.last is not None:
+            close = None if known is None else known.close
+            if is_ranking:
+                found = self._of_equal_ranks(source, dim, own.shape[dim], given, close)
+            elif known is not None and close is not None:
+                others = _close(source, source.gather(dim, own), close) & ~known.same_as(source, own)
+                found = torch.where(others.any(dim, keepdim=True), self._one_of(others, dim), own)
+            else:
+                found = own if is_first else self._one_of(_equal(source, source.gather(dim, own)), dim)
+            if is_first and known is not None:
+                found = _place_of(known.same_as(source, found), dim)
+            picked = torch.where(tied, found, own)
+        if self.sources or not self.kept:
+            self.picks.append(Pick(picked, tied, dim, is_ranking, source.clone() if self.sources else None, is_first))
+        return picked.clone()
+
+    def _one_of(self, mask: Tensor, dim: int) -> Tensor:
+        """The first or the last place along `dim` where a mask holds."""
+        return mask.shape[dim] - 1 - _place_of(mask.flip(dim), dim) if self.last else _place_of(mask, dim)
+
+    def _of_equal_ranks(
+        self, source: Tensor, dim: int, count: int, given: dict[str, Any], close: Tensor | None
+    ) -> Tensor:  # fmt: skip
+        """The indices of the first `count` values in order, the first or the last of equal or close ones first."""
+        if close is not None:
+            steps = (source / close + self.half / 2).round()
+            source = torch.where(steps.isfinite(), steps, source)
+        turned = source.flip(dim) if self.last else source
+        order = turned.sort(dim=dim, descending=bool(given.get("descending", given.get("largest"))), stable=True)
+        found = order.indices.narrow(dim, 0, count)
+        return source.shape[dim] - 1 - found if self.last else found
+
+
+def _named(func: Any) -> str:
+    return str(func._schema.name.partition("::")[2])
+
+
+@functools.cache
+def _is_first(func: Any) -> bool:
+    """Whether an operator returns the first of equal values of a dimension."""
+    return _named(func) in FIRST and "keepdim" in {one.name for one in func._schema.arguments}
+
+
+@functools.cache
+def _is_free(func: Any) -> bool:
+    """Whether an operator returns values of a dimension and their indices: one of each row, or several in order.
+    Cumulative operators return one for each element, and PyTorch's devices agree on these."""
+    names = {one.name for one in func._schema.arguments}
+    returned = [one.name for one in func._schema.returns]
+    return (
+        not _is_first(func) and returned == ["values", "indices"] and bool(names & {"keepdim", "largest", "descending"})
+    )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Operators that may rightly give one of a few results. is_for: whether an operator is one. made: a method of
+    `Choosing`, which makes the result in its run from PyTorch's and the arguments by name."""
+
+    is_for: Callable[[Any], bool]
+    made: Callable[[Choosing, Any, Any, dict[str, Any]], Any]
+
+
+CHOICES = {
+    "equal values in any order": Choice(_is_free, Choosing.chosen),
+    "the first of values that rounding moves": Choice(_is_first, Choosing.chosen),
+    "zeros of a padding": Choice(lambda func: _named(func) in PADDING, Choosing.padded),
+    "a NaN of a draw's infinities": Choice(lambda func: _named(func) == "nan_to_num", Choosing.with_nan),
+}
+"""The rows of choices; `rounding.ROWS` has those of rounding. Without any one an honest kernel is refused."""
+
+
+def _arguments(func: Any, args: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by the names of the operator's schema, with their defaults."""
+    known = {one.name: one.default_value for one in func._schema.arguments if one.has_default_value()}
+    return known | dict(zip((one.name for one in func._schema.arguments), args, strict=False)) | named
 
 
 def keeping(picks: Sequence[Pick]) -> AbstractContextManager[object]:
@@ -164,21 +281,14 @@ def keeping(picks: Sequence[Pick]) -> AbstractContextManager[object]:
     return Choosing(picks) if picks else nullcontext()
 
 
-def _with_padding(name: str, made: Any, given: dict[str, Any]) -> Any:
-    """The result of a convolution, with NaN where zeros beyond its input may be multiplied by NaN or infinity: in the
-    channels of such filters, or everywhere where it is transposed or a gradient."""
-    bad = [~given[one].isfinite() for one in PADDING[name]]
-    if name == "convolution" and not given["transposed"]:
-        channels = bad[0].flatten(1).any(1) & any(given["padding"])
-        return made.masked_fill(channels.view(-1, *[1] * (made.dim() - 2)), torch.nan)
-    if not any(bool(one.any()) for one in bad):
-        return made
-    return tree_map(lambda one: one if one is None else torch.full_like(one, torch.nan), made)
-
-
 def _equal(one: Tensor, other: Tensor) -> Tensor:
     """Where two tensors have the same value; NaN is one value."""
     return (one == other) | (one.isnan() & other.isnan())
+
+
+def _place_of(mask: Tensor, dim: int) -> Tensor:
+    """The first place along `dim` where a mask holds."""
+    return mask.byte().argmax(dim, keepdim=True)
 
 
 def _close(one: Tensor, other: Tensor, most: Tensor) -> Tensor:

@@ -212,7 +212,8 @@ def _in_both_draws(draws: Draws, case: str) -> tuple[list[float | complex], list
     for draw in GIVEN:
         answer = draws.answer(case, draw)
         means.append(list(map(_mean, answer.expected)))
-        rounded.append(list(map(bool, answer.rounded)))
+        rounded.append([bool(also) or (pick is not None and pick.near() is not None)
+                        for also, pick in zip(answer.rounded, answer.choices, strict=True)])  # fmt: skip
         del answer  # before the next one is made
     constants = [sum(of_output) / len(GIVEN) for of_output in zip(*means, strict=True)]
     return constants, list(map(any, zip(*rounded, strict=True)))
