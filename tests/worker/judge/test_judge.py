@@ -15,7 +15,7 @@ import torch
 from kernelwright import codec
 from kernelwright.errors import ProblemError
 from kernelwright.model import CaseResult, Loading, Status, TensorSpec
-from kernelwright.worker.judge import answer, draws, tolerance
+from kernelwright.worker.judge import answer, draws, tolerance, trivial
 from kernelwright.worker.judge.draws import ALWAYS, OTHERS
 from kernelwright.worker.judge.judge import POISONS, Judge
 from kernelwright.worker.plan.arena import attach, window
@@ -269,6 +269,48 @@ def test_whole_numbers_that_follow_from_rounded_ones_may_be_the_framework_s_or_f
         assert tolerance.verdict(found, made.draws.limit("b", 0, 0)) == ""
     parameters = sum(one.nbytes for one in answer.instance.module.parameters())
     assert answer.nbytes == x.nbytes + (1 + len(also)) * exact.nbytes + parameters
+
+
+CHAIN = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        total, found = torch.zeros_like(x[:, 0]), []
+        for one in x.unbind(1):
+            total = total + one
+            found.append(total)
+        return torch.stack(found, 1)
+
+CASES = [dict(name="small", small=True, dtype="bfloat16"), dict(name="timed", dtype="bfloat16")]
+
+def get_inputs():
+    return [torch.randn(16, 700)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_chain_of_roundings_in_half_precision_lets_no_coarse_result_pass(tmp_path: Path) -> None:
+    """PyTorch is as far off there as a result rounded to three bits is. A sum in float32 is right, and so is the
+    chain."""
+    file = tmp_path / "chain.py"
+    file.write_text(CHAIN)
+    made = Judge("cpu")
+    made.load(str(file), None)
+    made.draws.secret = 0
+    answer = made.answer("small", 0)
+    x = answer.instance.inputs[0]
+    assert isinstance(x, torch.Tensor)
+    assert answer.own[0].rms_rel > tolerance.MOST_RMS[torch.bfloat16]
+    for right in (x.float().cumsum(1).bfloat16(), answer.instance.module(x)):
+        assert made._compared("small", 0, 0, right).reason == ""
+    found = made.qualify("small")
+    assert not isinstance(found, str)
+    assert not any(one.accepted for one in found.answers)
+    wrong = trivial._rounded(answer.expected[0].bfloat16(), 3)
+    assert "the rms error is" in made._compared("small", 0, 0, wrong).reason
 
 
 SCALED = "x / (x.abs().amax(-1, keepdim=True) / 127)"

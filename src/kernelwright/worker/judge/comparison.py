@@ -50,7 +50,7 @@ def compared(draws: Draws, case: str, draw: int, output: int, actual: torch.Tens
     found, why = errors(actual)
     if sensitive is None or limit.exact:
         return Comparison(found, limit, why, tolerance.excess(found, limit))
-    if why:
+    if why and found.rms_rel <= limit.most_rms:
         rest, still = errors(elementwise.without_explained(actual, expected, sensitive, actual.dtype))
         found, why = (found, why) if still else (rest, "")
     units = elementwise.in_units(actual, expected, sensitive, answer.floors[output], actual.dtype)

@@ -309,6 +309,7 @@ class Draws:
         return tolerance.allowed(
             own, dtype, self.terms(case, output), exact, self._errors(case, 0)[output].scale,
             tolerance.ROUNDED_FACTORS if has_tf32 else None,
+            tolerance.most_rms(dtype, self.errors[case, draw][0] == values.AS_GIVEN),
         )  # fmt: skip
 
     def measure(self, case: str, draw: int) -> float:

@@ -39,6 +39,11 @@ kernels reach 2.1, a sequential sum of 4096 terms 8, tf32 or fp16 operands over 
 ROUNDED_FACTORS = (4.0, 2.0)
 """The multiples if the framework rounds the factors of float32 products to TF32; the same as for half precision."""
 
+MOST_RMS = dict.fromkeys((torch.float16, torch.bfloat16), 2.0**-6)
+"""Limit on the multiple of the framework's own rms error on the problem's own inputs, relative to the output's rms. An
+output rounded to three bits is off by 0.024 (an error of up to a sixteenth, of values evenly spread between two powers
+of two). Chains of roundings in half precision may be off by more: what PyTorch's own chain gives is right then, too."""
+
 WIDEST = (torch.float64, torch.complex128)
 """Dtypes without a wider one to compare with, so the framework is never known to be exact in them."""
 
@@ -96,13 +101,15 @@ class Errors:
 @dataclass(frozen=True)
 class Allowed:
     """The tolerance: the largest allowed errors, relative to `scale`. exact: no error is allowed. quantized: none is
-    allowed because these are whole numbers or float8."""
+    allowed because these are whole numbers or float8. most_rms: the largest rms error where rounding explains each
+    element's."""
 
     max_rel: float
     rms_rel: float
     exact: bool
     scale: Scale
     quantized: bool = False
+    most_rms: float = math.inf
 
 
 def errors(
@@ -238,14 +245,15 @@ def is_exact(own: list[Errors]) -> bool:
 
 def allowed(
     own: list[Errors], dtype: torch.dtype, terms: float, exact: bool | None = None, usual: Scale | None = None,
-    multiples: tuple[float, float] | None = None,
+    multiples: tuple[float, float] | None = None, most_rms: float = math.inf,
 ) -> Allowed:  # fmt: skip
     """The tolerance for a candidate.
 
     own: the framework's errors, one per draw. terms: the number of terms summed into one element. usual: the output's
-    scale on the problem's own inputs. multiples: used in place of MULTIPLES. exact: whether the framework is exact on
-    the problem's own inputs; equality is required if it is exact on these draws too. None: `own` alone decides. On an
-    unusual distribution a sum may be exact by chance, and only the problem's own inputs show whether it always is.
+    scale on the problem's own inputs. multiples: used in place of MULTIPLES. most_rms: as in MOST_RMS. exact: whether
+    the framework is exact on the problem's own inputs; equality is required if it is exact on these draws too. None:
+    `own` alone decides. On an unusual distribution a sum may be exact by chance, and only the problem's own inputs show
+    whether it always is.
     """
     known = dtype not in WIDEST
     dtype = real(dtype)
@@ -261,14 +269,20 @@ def allowed(
     usual = usual or scale
     moved = max(_relative(e.moved.largest, scale.largest) for e in own) + _larger(usual.largest, scale.largest)
     moved_rms = max(_relative(e.moved.rms, scale.rms) for e in own) + _larger(usual.rms, scale.rms)
+    least_rms = ulp / 2 + 4 * (accumulated + computed * moved_rms)
+    most_rms = max(most_rms, least_rms)
     return Allowed(
         max_rel=max(largest * max(e.against(scale).max_rel for e in own), ulp + 4 * (accumulated + computed * moved)),
-        rms_rel=max(
-            rms * max(e.against(scale).rms_rel for e in own), ulp / 2 + 4 * (accumulated + computed * moved_rms)
-        ),
+        rms_rel=min(max(rms * max(e.against(scale).rms_rel for e in own), least_rms), most_rms),
         exact=False,
         scale=scale,
+        most_rms=most_rms,
     )
+
+
+def most_rms(dtype: torch.dtype, as_given: bool) -> float:
+    """The limit on a multiple of the framework's rms error. as_given: whether a draw is of the problem's own inputs."""
+    return MOST_RMS.get(dtype, math.inf) if as_given else math.inf
 
 
 def _larger(usual: float, scale: float) -> float:
