@@ -60,8 +60,8 @@ def softmax_of_saved_sum(x: Tensor) -> Tensor:
     return (x - torch.logsumexp(x, -1, keepdim=True)).exp()
 
 
-def tanh_by_sigmoid(x: Tensor) -> Tensor:
-    return x - (2 * torch.sigmoid(2e-3 * x) - 1) * 1000
+def softcap_by_sigmoid(x: Tensor) -> Tensor:
+    return 50 * (2 * torch.sigmoid(x / 25) - 1)
 
 
 def quantised(x: Tensor) -> Tensor:
@@ -119,7 +119,7 @@ KERNELS: dict[str, tuple[str, str, Callable[[Tensor], Tensor]]] = {
     "scores that are computed twice": (ATTENTION, "torch.randn(3, 2, 8, 16)", attention),
     "sums of products in another order": (ATTENTION, "16 * torch.randn(3, 64, 8, 16)", attention),
     "the saved logarithm of a sum": ("torch.softmax(x, -1)", "4 * torch.randn(24, 200)", softmax_of_saved_sum),
-    "functions composed of others": ("x - torch.tanh(1e-3 * x) * 1000", "torch.randn(500)", tanh_by_sigmoid),
+    "functions composed of others": ("50 * torch.tanh(x / 50)", "torch.randn(500)", softcap_by_sigmoid),
     "a product with a reciprocal": (
         "torch.round(x / (x.abs().amax(-1, keepdim=True) / 127)).to(torch.int8)", HALVES, quantised
     ),
@@ -137,9 +137,10 @@ ON_A_GPU = {"zeros of a padding"}
 leaves them out."""
 
 
-def refusal(folder: Path, patch: pytest.MonkeyPatch, name: str) -> str:
-    """Why the kernel of a row is refused; "" if no draw refuses it."""
-    expression, inputs, kernel = KERNELS[name]
+def refusal(folder: Path, patch: pytest.MonkeyPatch, name: str, wrong: Callable[[Tensor], Tensor] | None = None) -> str:
+    """Why the kernel of a row, or a wrong one in its place, is refused; "" if no draw refuses it."""
+    expression, inputs, honest = KERNELS[name]
+    kernel = wrong or honest
     file = folder / "problem.py"
     file.write_text(PROBLEM.format(expression=expression, inputs=inputs))
     patch.setattr("kernelwright.worker.judge.draws.secrets", SimpleNamespace(randbits=lambda bits: SEEDS.get(name, 55)))
@@ -160,6 +161,65 @@ def test_an_honest_kernel_passes_and_is_refused_without_its_row(
     assert refusal(tmp_path, monkeypatch, name) == ""
     monkeypatch.delitem(ROWS if name in ROWS else CHOICES, name)
     assert refusal(tmp_path, monkeypatch, name)
+
+
+def halved(x: Tensor) -> Tensor:
+    """With the digits of half precision, which no row allows."""
+    return x.half().float()
+
+
+def second_nearest(x: Tensor) -> Tensor:
+    distance = ((x[:1] - x[1:]).double() ** 2).sum(-1)
+    return x[1:][(distance > distance.min() * (1 + 1e-6)).double().div(distance).argmax(-1, keepdim=True)]
+
+
+def attention_of_halved_scores(x: Tensor) -> Tensor:
+    scores = (halved(x[0] @ x[1].mT) * 0.25).masked_fill(~KEEP, -torch.inf)
+    return torch.softmax(scores, -1) @ x[2]
+
+
+def never_apart(x: Tensor) -> Tensor:
+    return torch.softmax((x @ x.mT).masked_fill(torch.ones(9, 9).triu() > 0, -torch.inf), -1)
+
+
+WRONG: dict[str, Callable[[Tensor], Tensor]] = {
+    "scores that are computed twice": attention_of_halved_scores,
+    "sums of products in another order": attention_of_halved_scores,
+    "the saved logarithm of a sum": lambda x: (x - halved(torch.logsumexp(x, -1, keepdim=True))).exp(),
+    "functions composed of others": lambda x: 50 * (2 * halved(torch.sigmoid(x / 25)) - 1),
+    "a product with a reciprocal": lambda x: (x / halved(x.abs().amax(-1, keepdim=True) / 127)).round().to(torch.int8),
+    "a mean by division": lambda x: ((x - halved(x.mean(-1, keepdim=True))) ** 2).mean(-1),
+    "a variance about a rounded mean": lambda x: ((x - halved(x.mean(-1, keepdim=True))) ** 2).mean(-1),
+    "factors in another order": lambda x: halved(x[:, ::2].prod(-1)) * x[:, 1::2].prod(-1),
+    "equal values in any order": lambda x: x.topk(2, -1).indices[:, 1:].contiguous(),
+    "the first of values that rounding moves": second_nearest,
+    "a NaN of a draw's infinities": never_apart,
+}
+"""By row: a kernel that is wrong about what the row allows."""
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_kernel_is_refused_with_the_row_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    assert refusal(tmp_path, monkeypatch, name, WRONG[name])
+
+
+def test_on_a_problems_own_inputs_rows_add_at_most_four_times_the_tolerance_of_the_output(tmp_path: Path) -> None:
+    """Scores of about 1000 that are computed twice would explain over a hundred times as much."""
+    file = tmp_path / "problem.py"
+    file.write_text(PROBLEM.format(expression=ATTENTION, inputs="16 * torch.randn(3, 64, 8, 16)"))
+    made = Judge("cpu")
+    made.load(str(file), None)
+    answer, limit = made.answer("small", 0), made.draws.limit("small", 0, 0)
+    (expected,), (sensitive,) = answer.expected, answer.sensitive
+    assert sensitive is not None
+    place, tolerance = int(sensitive.argmax()), limit.max_rel * limit.scale.largest
+    assert EPS * float(sensitive.max()) * 16 > 10 * tolerance
+    for times, is_right in ((4.9, True), (5.1, False)):
+        off = expected.float().flatten()
+        off[place] += times * tolerance
+        assert (made._compared("small", 0, 0, off.view_as(expected)).reason == "") == is_right
 
 
 def normal(*shape: int) -> Tensor:
@@ -207,4 +267,5 @@ def test_a_row_is_finite_where_its_operators_are_or_does_not_count(name: str) ->
 
 def test_the_table_is_short() -> None:
     assert len({name for row in ROWS.values() for name in row.operators}) + len(CHOICES) <= 40
+    assert KERNELS.keys() == WRONG.keys()
     assert KERNELS.keys() | ON_A_GPU == {**ROWS, **CHOICES}.keys()

@@ -47,6 +47,16 @@ def test_an_element_that_comes_out_as_it_was_by_chance_is_not_untouched() -> Non
     assert not left_alone.any()
 
 
+@pytest.mark.parametrize("body", [
+    lambda x: x.copy_(32 * torch.tanh(x / 32)), lambda x: x.div_(32).tanh_().mul_(32), lambda x: x.mul_(0.02).mul_(50),
+])  # fmt: skip
+def test_a_tiny_number_of_which_a_function_gives_that_number_is_computed(body: Any) -> None:
+    """A kernel may round it otherwise."""
+    x = torch.tensor([1e-9, -3e-7, 3e-20, 2e-5])
+    (left_alone,) = judged(instance(body, x=x)).left_alone
+    assert not left_alone.any()
+
+
 @pytest.mark.parametrize("value", [1.25, math.inf, -math.inf, math.nan, 0.0, -0.0])
 def test_every_row_that_is_not_written_is_untouched_whatever_it_holds(value: float) -> None:
     x, new, at = torch.full((6, 3), value), torch.randn(2, 3), torch.tensor([4, 1])

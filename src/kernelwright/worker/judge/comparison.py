@@ -6,6 +6,7 @@ larger one.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -51,7 +52,8 @@ def compared(draws: Draws, case: str, draw: int, output: int, actual: torch.Tens
     if sensitive is None or limit.exact:
         return Comparison(found, limit, why, tolerance.excess(found, limit))
     if why and found.rms_rel <= limit.most_rms:
-        rest, still = errors(elementwise.without_explained(actual, expected, sensitive, actual.dtype))
+        most = (1 + elementwise.ADDED) * limit.max_rel * limit.scale.largest if answer.as_given else math.inf
+        rest, still = errors(elementwise.without_explained(actual, expected, sensitive, actual.dtype, most))
         found, why = (found, why) if still else (rest, "")
     units = elementwise.in_units(actual, expected, sensitive, answer.floors[output], actual.dtype)
     allowed = elementwise.allowed(draws.own_units(case, draw, output))

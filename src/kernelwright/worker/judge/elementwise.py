@@ -28,8 +28,9 @@ MULTIPLE = 48.0
 honest kernels on the CPU stay under 4; x tanh(log(1 + exp(x))) for Mish reaches 27 (docs/evaluation.md)."""
 
 ADDED = 4.0
-"""How many times its tolerance without readings (`rounding`) a reading may move an element of very large inputs, beyond
-that tolerance. An element that it moves further is left out (`fairness`), unless half of its digits stay."""
+"""How many times a tolerance readings (`rounding`) and sensitivities may add to it. On a problem's own inputs that is
+the tolerance of the whole output. On very large inputs it is that of the element without readings, and an element that
+a reading moves further is left out (`fairness`), unless half of its digits stay."""
 
 EXPLAINED = {torch.float16: 2.0, torch.bfloat16: 2.0}
 EXPLAINED_ELSEWHERE = 16.0
@@ -198,9 +199,12 @@ def verdict(actual: Tensor, expected: Tensor, units: Tensor, allowed: float) -> 
             f"at most {allowed:.3g} is allowed: {describe(actual, worst, float(got), float(wanted))}")  # fmt: skip
 
 
-def without_explained(actual: Tensor, expected: Tensor, sensitivity: Tensor, dtype: torch.dtype) -> Tensor:
-    """`actual` with the expected value at each element whose error is explained by rounding of the inputs."""
+def without_explained(
+    actual: Tensor, expected: Tensor, sensitivity: Tensor, dtype: torch.dtype, most: float = math.inf
+) -> Tensor:  # fmt: skip
+    """`actual` with the expected value at each element whose error is explained by rounding of the inputs. most: the
+    largest error that may be."""
     error = (actual.to(expected.dtype) - expected).abs().double()
     eps = EXPLAINED.get(dtype, EXPLAINED_ELSEWHERE) * torch.finfo(real(dtype)).eps
     explained = eps * sensitivity.double()
-    return torch.where(error <= explained, expected.to(actual.dtype), actual)
+    return torch.where(error <= explained.clamp(max=most), expected.to(actual.dtype), actual)

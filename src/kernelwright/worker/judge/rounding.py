@@ -143,12 +143,12 @@ class Rough(TorchDispatchMode):
         kwargs = kwargs or {}
         if func.is_view:
             return func(*args, **kwargs)
-        if func._schema.is_mutable:
-            if func._schema.name != "aten::div_" or args[0].dtype != torch.float64:
-                return func(*args, **kwargs)
-            apart = getattr(torch.ops.aten.div, func._overloadname)
-            return args[0].copy_(self.__torch_dispatch__(apart, types, args, kwargs))
         name = func._schema.name.partition("::")[2]
+        if func._schema.is_mutable:
+            apart = getattr(getattr(torch.ops.aten, name.removesuffix("_"), None), func._overloadname, None)
+            if torch.Tag.pointwise not in func.tags or apart is None or args[0].dtype != torch.float64:
+                return func(*args, **kwargs)
+            return args[0].copy_(self.__torch_dispatch__(apart, types, args, kwargs))
         rows = [row for row in ROWS.values() if name in row.operators]
         made = next((row.instead(self, func, *args, **kwargs) for row in rows if row.instead is not None), None)
         if made is None:

@@ -1,8 +1,9 @@
 """Which elements of its mutated inputs forward does not touch: a candidate has to keep their bits.
 
 An element that forward computes may come out as it was by chance: in float16 a rotation by a small angle often does,
-and infinity times any factor is infinity. So forward runs once more in float64 with other values, and an element is
-untouched only if it keeps its value there, too.
+and infinity times any factor is infinity. So forward runs twice more in float64, with other values and with rounded
+intermediate results (the hyperbolic tangent of a tiny number is that number, but for rounding). An element is untouched
+only if it keeps its value there, too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernelwright.worker.judge import elementwise
+from kernelwright.worker.judge import elementwise, rounding
 from kernelwright.worker.reference.instance import Instance, accepted, cast, is_float8, mutated, outputs
 from kernelwright.worker.reference.pieces import pieces
 
@@ -31,6 +32,10 @@ def untouched(instance: Instance, produced: tuple[Tensor, ...], exact: tuple[Ten
     first = len(produced) - len(changed)
     found = [same_values(made, source) & same_values(wide, source)
              for source, made, wide in zip(changed, produced[first:], exact[first:], strict=True)]  # fmt: skip
+    rough = accepted(lambda: rounding.roughly(cast(instance, "float64"), torch.float32, 0))
+    if rough is not None and not any(source.dtype == torch.float64 for source in changed):  # whose values are rounded
+        found = [mask & same_values(made, source)
+                 for mask, made, source in zip(found, rough[first:], changed, strict=True)]  # fmt: skip
     other = with_other_values(instance)
     made_again = accepted(partial(outputs, other))
     if made_again is None:
