@@ -52,7 +52,7 @@ def test_an_element_that_comes_out_as_it_was_by_chance_is_not_untouched() -> Non
 ])  # fmt: skip
 def test_a_tiny_number_of_which_a_function_gives_that_number_is_computed(body: Any) -> None:
     """A kernel may round it otherwise."""
-    x = torch.tensor([1e-9, -3e-7, 3e-20, 2e-5])
+    x = torch.tensor([1e-9, -3e-7, 7e-12, 2e-5])
     (left_alone,) = judged(instance(body, x=x)).left_alone
     assert not left_alone.any()
 

@@ -52,7 +52,7 @@ def compared(draws: Draws, case: str, draw: int, output: int, actual: torch.Tens
     if sensitive is None or limit.exact:
         return Comparison(found, limit, why, tolerance.excess(found, limit))
     if why and found.rms_rel <= limit.most_rms:
-        most = (1 + elementwise.ADDED) * limit.max_rel * limit.scale.largest if answer.as_given else math.inf
+        most = elementwise.most_explained(limit, actual.dtype) if answer.as_given else math.inf
         rest, still = errors(elementwise.without_explained(actual, expected, sensitive, actual.dtype, most))
         found, why = (found, why) if still else (rest, "")
     units = elementwise.in_units(actual, expected, sensitive, answer.floors[output], actual.dtype)

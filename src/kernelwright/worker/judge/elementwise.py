@@ -19,7 +19,7 @@ from torch import Tensor
 
 from kernelwright.worker.judge import rounding
 from kernelwright.worker.judge.fairness import half_of_digits
-from kernelwright.worker.judge.tolerance import Scale, describe, is_whole, real, sum_of_squares
+from kernelwright.worker.judge.tolerance import Allowed, Scale, describe, is_whole, real, sum_of_squares
 from kernelwright.worker.reference.instance import Instance, accepted, cast, given, outputs
 from kernelwright.worker.reference.pieces import CHUNK, pieces
 
@@ -28,9 +28,9 @@ MULTIPLE = 48.0
 honest kernels on the CPU stay under 4; x tanh(log(1 + exp(x))) for Mish reaches 27 (docs/evaluation.md)."""
 
 ADDED = 4.0
-"""How many times a tolerance readings (`rounding`) and sensitivities may add to it. On a problem's own inputs that is
-the tolerance of the whole output. On very large inputs it is that of the element without readings, and an element that
-a reading moves further is left out (`fairness`), unless half of its digits stay."""
+"""How many times a tolerance readings (`rounding`) may add to it, unless half of the digits stay. On a problem's own
+inputs that is the tolerance of the whole output. On very large inputs it is that of the element without readings, and
+an element that a reading moves further is left out (`fairness`)."""
 
 EXPLAINED = {torch.float16: 2.0, torch.bfloat16: 2.0}
 EXPLAINED_ELSEWHERE = 16.0
@@ -197,6 +197,11 @@ def verdict(actual: Tensor, expected: Tensor, units: Tensor, allowed: float) -> 
         got, wanted = got.abs(), wanted.abs()
     return (f"an element is off by {float(units.flatten()[worst]):.3g} times what rounding explains there, "
             f"at most {allowed:.3g} is allowed: {describe(actual, worst, float(got), float(wanted))}")  # fmt: skip
+
+
+def most_explained(limit: Allowed, dtype: torch.dtype) -> float:
+    """The largest error of an element that rounding may explain on a problem's own inputs. limit: of the output."""
+    return limit.scale.largest * max((1 + ADDED) * limit.max_rel, half_of_digits(dtype))
 
 
 def without_explained(

@@ -9,6 +9,7 @@ because no kernel has to round them. ROWS adds what this does not express.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -145,8 +146,8 @@ class Rough(TorchDispatchMode):
             return func(*args, **kwargs)
         name = func._schema.name.partition("::")[2]
         if func._schema.is_mutable:
-            apart = getattr(getattr(torch.ops.aten, name.removesuffix("_"), None), func._overloadname, None)
-            if torch.Tag.pointwise not in func.tags or apart is None or args[0].dtype != torch.float64:
+            apart = out_of_place(func) if torch.Tag.pointwise in func.tags else None
+            if apart is None or args[0].dtype != torch.float64:
                 return func(*args, **kwargs)
             return args[0].copy_(self.__torch_dispatch__(apart, types, args, kwargs))
         rows = [row for row in ROWS.values() if name in row.operators]
@@ -194,6 +195,18 @@ class Rough(TorchDispatchMode):
         device = value.device
         generator = self.generators.setdefault(device, torch.Generator(device=device).manual_seed(self.seed))
         return torch.rand(value.shape, generator=generator, device=device, dtype=value.dtype) * 2 - 1
+
+
+@functools.cache
+def out_of_place(func: Any) -> Any:
+    """The operator that returns what `func`, such as `add_`, writes into its first argument; None if there is none."""
+    packet = getattr(torch.ops.aten, func._schema.name.partition("::")[2].removesuffix("_"), None)
+
+    def taken(one: Any) -> list[tuple[str, str]]:
+        return [(argument.name, str(argument.type)) for argument in one._schema.arguments]
+
+    every = [getattr(packet, name) for name in packet.overloads()] if packet is not None else []
+    return next((one for one in every if taken(one) == taken(func)), None)
 
 
 def _is_held(value: Tensor, dtype: torch.dtype) -> Tensor:
