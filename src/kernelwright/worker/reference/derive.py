@@ -1,7 +1,7 @@
 """Derived cases, for a problem that states no small case or no held-out case.
 
 The search makes the whole numbers in the file smaller, one after the other, as long as the problem stays the same
-(`trace.difference`). It runs on fake tensors; only the finished cases run once with values, on the CPU. Nothing here is
+(`difference`). It runs on fake tensors; only the finished cases run once with values, on the CPU. Nothing here is
 random or depends on time: the same file always gets the same cases.
 """
 
@@ -14,9 +14,10 @@ import msgspec
 
 from kernelwright.errors import ProblemError
 from kernelwright.model import FOR_INTERPRETER, Case, Loading, Scalar
-from kernelwright.worker.reference import trace
+from kernelwright.worker.reference.difference import OtherFactor, difference, factors, growth, is_told
 from kernelwright.worker.reference.load import LoadedProblem, load_problem
 from kernelwright.worker.reference.problem_module import floating_dtype
+from kernelwright.worker.reference.trace import Trace
 
 WANTED_ELEMENTS, WANTED_FLOP = 20_000, 10**7
 """Target size of a derived case: elements of its inputs, parameters and outputs, and FLOP of its products. At this size
@@ -134,7 +135,7 @@ def between(problem: LoadedProblem, small: Case, large: Case) -> Iterator[Case]:
                 found = problem.traced(case)
             except ProblemError:
                 break
-            if trace.difference(original, found):
+            if difference(original, found):
                 break
             if found.elements <= MOST_ELEMENTS and found.flop <= MOST_FLOP:
                 yield from [] if fault(problem, case) else [case]
@@ -170,7 +171,7 @@ class Search:
         self.rows = self._row_numbers()
         self.is_bfloat16 = base.dtype == "bfloat16" or any(spec.dtype == "bfloat16" for spec in specs)
 
-    def attempt(self, sizes: dict[str, int]) -> trace.Trace | str:
+    def attempt(self, sizes: dict[str, int]) -> Trace | str:
         """The trace of the problem with these sizes, or why it would be a different problem."""
         params: dict[str, Scalar] = {**self.base.params, **sizes}
         try:
@@ -179,11 +180,9 @@ class Search:
             self.calls += len(self.original.calls)
             return f"it would not run: {str(error).partition(' raised ')[2].partition(chr(10))[0][:200] or error}"
         self.calls += len(found.calls)
-        return trace.difference(self.original, found) or found
+        return difference(self.original, found) or found
 
-    def step(
-        self, sizes: dict[str, int], before: trace.Trace, name: str, value: int
-    ) -> tuple[dict[str, int], trace.Trace] | str:
+    def step(self, sizes: dict[str, int], before: Trace, name: str, value: int) -> tuple[dict[str, int], Trace] | str:
         """Change one number or, if that is not possible, all numbers equal to it, in the file too, or one that is a
         multiple or a part of it in the same ratio, such as a length and its chunks. Returns the new sizes and their
         trace, or the reasons why none is possible."""
@@ -196,10 +195,10 @@ class Search:
         for changed in sorted([{name: value}, *together, *in_ratio], key=lambda one: {*one} not in self.related):
             made = {**sizes, **changed}
             found = self.attempt(made)
-            if isinstance(found, trace.Trace):
+            if isinstance(found, Trace):
                 first, last = (before, found) if value < values[name] else (found, before)
-                found = trace.growth(first, last) or self._factor(sizes, before, found, changed) or found
-            if isinstance(found, trace.Trace):
+                found = growth(first, last) or self._factor(sizes, before, found, changed) or found
+            if isinstance(found, Trace):
                 if found.given == before.given:
                     return "no size of an input, parameter or output depends on it"
                 if len(changed) > 1 and {*changed} not in self.related:
@@ -211,13 +210,13 @@ class Search:
                 whys.append(found)
         return f"; together with {', '.join(one for one in equal if one != name)}: ".join(whys)
 
-    def _factor(self, sizes: dict[str, int], before: trace.Trace, found: trace.Trace, changed: dict[str, int]) -> str:
+    def _factor(self, sizes: dict[str, int], before: Trace, found: Trace, changed: dict[str, int]) -> str:
         """Why one of several changed numbers is no size but a factor that equals one, which has to stay; "" if none
         is. A factor changes where no size does."""
-        if len(changed) == 1 or {*changed} in self.related or trace.factors(before) == trace.factors(found):
+        if len(changed) == 1 or {*changed} in self.related or factors(before) == factors(found):
             return ""
         alone = (self.attempt({**sizes, name: value}) for name, value in changed.items())
-        return next((why for why in alone if isinstance(why, trace.OtherFactor)), "")
+        return next((why for why in alone if isinstance(why, OtherFactor)), "")
 
     def shrunk(self) -> dict[str, int]:
         """Sizes with at most ROWS rows, WANTED_ELEMENTS and WANTED_FLOP, as far as the problem allows."""
@@ -262,13 +261,11 @@ class Search:
         sizes from shapes has these numbers as constants."""
         for sizes in choices:
             now = self._known(sizes)
-            told = {
-                name: size for name, size in sizes.items() if trace.is_told(self.values[name], size, self.original, now)
-            }
+            told = {name: size for name, size in sizes.items() if is_told(self.values[name], size, self.original, now)}
             if told == sizes:
                 break
             found = self.attempt(told)
-            if isinstance(found, trace.Trace) and found.elements <= WANTED_ELEMENTS and found.flop <= WANTED_FLOP:
+            if isinstance(found, Trace) and found.elements <= WANTED_ELEMENTS and found.flop <= WANTED_FLOP:
                 return told
         return choices[0]
 
@@ -323,9 +320,9 @@ class Search:
                 found.add(name)
         return found
 
-    def _known(self, sizes: dict[str, int]) -> trace.Trace:
+    def _known(self, sizes: dict[str, int]) -> Trace:
         found = self.attempt(sizes)
-        assert isinstance(found, trace.Trace)
+        assert isinstance(found, Trace)
         return found
 
     def _values(self, sizes: dict[str, int]) -> dict[str, int]:
