@@ -114,13 +114,13 @@ def test_what_is_too_large_grows_as_its_sizes_do(
 ) -> None:
     draws = Draws(load_problem(str(problem(tmp_path, forward))), "cpu")
     assert (draws.terms("small", 0), draws.terms("timed", 0)) == (small, timed)
-    monkeypatch.setattr(draws, "_has_affordable_gradients", lambda case: case == "small")
+    monkeypatch.setattr(draws.counts, "_has_affordable_gradients", lambda case: case == "small")
     assert (draws.terms("small", 0), draws.terms("timed", 0)) == (small, pytest.approx(timed))
 
 
 def test_without_any_measurement_the_smaller_estimate_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     draws = Draws(load_problem(str(problem(tmp_path, "F.gelu(x)"))), "cpu")
-    monkeypatch.setattr(draws, "_has_affordable_gradients", lambda case: False)
+    monkeypatch.setattr(draws.counts, "_has_affordable_gradients", lambda case: False)
     assert draws.terms("timed", 0) == 1
 
 

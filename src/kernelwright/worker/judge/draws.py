@@ -22,7 +22,7 @@ from kernelwright.errors import ProblemError
 from kernelwright.model import Case, Drawn, TensorSpec
 from kernelwright.worker.bounds.case_work import case_work
 from kernelwright.worker.bounds.work import Work
-from kernelwright.worker.judge import fairness, terms, tolerance
+from kernelwright.worker.judge import fairness, tolerance
 from kernelwright.worker.judge.answer import (
     Answer,
     answered,
@@ -34,10 +34,11 @@ from kernelwright.worker.judge.answer import (
     with_sensitivity,
 )
 from kernelwright.worker.judge.choices import keeping
+from kernelwright.worker.judge.counts import TermCounts
 from kernelwright.worker.judge.kept import Kept
 from kernelwright.worker.plan.plan import AGAIN, AGAIN_FEW, AS_DENSE
 from kernelwright.worker.reference import signal, values
-from kernelwright.worker.reference.instance import Specs, accepted, cast, compulsory_bytes, is_out_of_memory
+from kernelwright.worker.reference.instance import Specs, accepted, compulsory_bytes, is_out_of_memory
 from kernelwright.worker.reference.load import LoadedProblem
 from kernelwright.worker.reference.strided import apart, as_dense, in_own_memory, readings, strided
 
@@ -62,13 +63,6 @@ one of a thousand draws."""
 MANY_OUTPUTS = 1 << 20
 """An output with as many elements shows the framework's largest error in one draw: of twice as many independent normal
 errors the largest is 2.5 % larger. Affordable cases have a second draw anyway (`own_units`)."""
-
-GRADIENTS_FRACTION = 1 / 64
-"""Share of the device's memory that a case may take if its terms are measured by gradients: autograd keeps the tensors
-of some dozen operators, in float64."""
-
-GRADIENTS_FLOP = 10**12
-"""Limit on the FLOP of that case: each product is computed several times, in float64."""
 
 PERIOD = len(values.DISTRIBUTIONS)
 """Draw d has distribution d % PERIOD. Draws d and d + PERIOD differ in their seed and in the poison around the inputs.
@@ -111,7 +105,7 @@ class Draws:
         self.measured: set[tuple[str, int]] = set()
         self.floors: dict[str, list[float]] = {}
         self.gains: dict[str, dict[str, float]] = {}
-        self.measured_terms: dict[str, list[int | None]] = {}
+        self.counts = TermCounts(device, self.cases, self.specs, self.flop)
 
     def add(self, case: Case) -> None:
         """Add a case of the problem."""
@@ -174,7 +168,8 @@ class Draws:
         draws = copy.copy(self)
         draws.secret = int(codec.sha(self.problem.source)[:15], 16)
         draws.kept, draws.errors, draws.units, draws.floors = Kept(self.device), {}, {}, {}
-        draws.measured_terms, draws.measured, draws.left_out = {}, set(), {}
+        draws.counts = TermCounts(self.device, self.cases, self.specs, self.flop)
+        draws.measured, draws.left_out = set(), {}
         return draws
 
     def drawn(self, case: str) -> tuple[Drawn, ...]:
@@ -246,7 +241,7 @@ class Draws:
     def _answer_bytes(self, case: str) -> int:
         """About how many bytes an answer takes: inputs, parameters, and float64 outputs with their sensitivities."""
         given = compulsory_bytes(replace(self.specs[case], outputs=()))
-        return given + 8 * self._produced(case) * (2 if self.is_affordable(case) else 1)
+        return given + 8 * self.counts.produced(case) * (2 if self.is_affordable(case) else 1)
 
     def _made(self, case: str, draw: int) -> Answer:
         known = self.cases[case]
@@ -351,66 +346,7 @@ class Draws:
         return self.errors[case, draw][1]
 
     def terms(self, case: str, output: int) -> float:
-        """The number of terms summed into an element of an output.
-
-        It is measured by gradients on the case itself if that is affordable. Otherwise it is measured on the largest
-        affordable case and scaled by the ratio of two estimates from sizes: 1 stays 1, a row's length grows with the
-        row. It is at most the estimate for the case. If no gradient exists, the smaller of two estimates counts.
-        """
-        most = self._estimate(case)
-        measurable = [name for name in self.cases if self._has_affordable_gradients(name)]
-        source = case if case in measurable else max(measurable, key=self._size, default=None)
-        found = None if source is None else self._terms_of(source)[output]
-        if found is None or source is None:
-            return self._least_estimate(case)
-        if source == case or found == 1:
-            return min(float(found), most)
-        return max(1.0, min(1.0, found / self._estimate(source)) * most)
-
-    def _terms_of(self, case: str) -> list[int | None]:
-        if case not in self.measured_terms:
-            try:
-                self.measured_terms[case] = terms.measured(cast(self.answer(case, 0).instance, "float64"))
-            except (ProblemError, torch.OutOfMemoryError) as error:
-                if not is_out_of_memory(error):
-                    raise
-                self.measured_terms[case] = [None] * len(self.specs[case].outputs)
-            if self.device != "cpu":
-                torch.cuda.empty_cache()
-        return self.measured_terms[case]
-
-    def _has_affordable_gradients(self, case: str) -> bool:
-        if self.cases[case].small:
-            return True
-        most_bytes, most_flop = AFFORDABLE_BYTES, AFFORDABLE_FLOP // 10
-        if self.device != "cpu":
-            memory = torch.cuda.get_device_properties(0).total_memory
-            most_bytes, most_flop = int(memory * GRADIENTS_FRACTION), GRADIENTS_FLOP
-        return self._size(case) <= most_bytes and self.flop[case] <= most_flop
-
-    def _size(self, case: str) -> int:
-        return compulsory_bytes(self.specs[case])
-
-    def _estimate(self, case: str) -> float:
-        """The largest estimate from sizes: FLOP or inputs per output element, or the longest last dimension."""
-        consumed, longest = self._per_output(case)
-        return max(self._products(case), consumed, longest, 1.0)
-
-    def _least_estimate(self, case: str) -> float:
-        """The estimate from FLOP if there are products, otherwise the smaller of the other two estimates."""
-        return max(self._products(case) or min(self._per_output(case)), 1.0)
-
-    def _products(self, case: str) -> float:
-        return self.flop[case] / (2 * self._produced(case))
-
-    def _produced(self, case: str) -> int:
-        return max(1, sum(math.prod(spec.shape) for spec in self.specs[case].outputs))
-
-    def _per_output(self, case: str) -> tuple[float, float]:
-        """Input elements per output element, and the longest last dimension of an input."""
-        shapes = [spec.shape for spec in self.specs[case].inputs if isinstance(spec, TensorSpec)]
-        consumed = sum(math.prod(shape) for shape in shapes) / self._produced(case)
-        return consumed, float(max((shape[-1] for shape in shapes if shape), default=1))
+        return self.counts.of(case, output, lambda one: self.answer(one, 0).instance)
 
 
 def with_strided(draws: Draws) -> tuple[dict[str, Specs], dict[str, str]]:
