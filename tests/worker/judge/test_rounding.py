@@ -619,7 +619,7 @@ def test_a_variance_may_be_about_a_rounded_mean_and_about_no_coarser_one(
 def test_the_mean_of_a_variance_is_rounded_whether_it_is_exact_or_not() -> None:
     """The second row's mean has more digits than float32 holds."""
     x = torch.tensor([[0.75] * 3, [0.75, 0.75, 0.75 + EPS]], dtype=torch.float64)
-    with rounding.Rough(torch.float32, 1, [], 2, 1.0):
+    with rounding.Rough(torch.float32, 1, [], rounding.READINGS[2], 1.0):
         moved = x.var(-1, correction=0)
     assert bool((moved > x.var(-1, correction=0)).all())
 
@@ -659,7 +659,7 @@ SAME: list[tuple[str, Callable[[Tensor], Any]]] = [
 def test_what_is_rounded_is_otherwise_the_same_computation(compute: Callable[[Tensor], Any]) -> None:
     x = torch.arange(12.0, dtype=torch.float64).reshape(3, 4) / 8
     expected = tree_leaves(compute(x.clone()))
-    with rounding.Rough(torch.float32, 1, [], 2, 1.0):
+    with rounding.Rough(torch.float32, 1, [], rounding.READINGS[2], 1.0):
         made = tree_leaves(compute(x.clone()))
     for one, other in zip(made, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6, equal_nan=True)

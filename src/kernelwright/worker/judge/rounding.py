@@ -9,6 +9,7 @@ because no kernel has to round them. ROWS adds what this does not express.
 
 from __future__ import annotations
 
+import enum
 import functools
 import math
 from collections.abc import Callable
@@ -24,24 +25,39 @@ from torch.utils._pytree import tree_leaves, tree_map
 from kernelwright.worker.reference.instance import Instance, Watching, cast, is_float8, outputs
 from kernelwright.worker.reference.pieces import pieces
 
-READINGS = 4
-"""How often the reference is computed with rounded intermediate results, because one reading may move an element little
-by chance. In the first, the results of all composed functions are too large; in the second, of every other one; in the
-rest, each element may be too large or too small. So if two of these functions meet in an element, their errors add
-up in one reading and cancel in another."""
+
+class Side(enum.Enum):
+    """On which side of the exact result those of composed functions are: all too large; every other one; each
+    element on either. If two such functions meet in an element, their errors add up in one reading and cancel in
+    another."""
+
+    LARGE = enum.auto()
+    ALTERNATE = enum.auto()
+    EITHER = enum.auto()
 
 
-WHOLE_READINGS = 8
-"""The number of readings for outputs of whole numbers. A value next to a step (4.5 for rounding) crosses it in half of
-them."""
+@dataclass(frozen=True)
+class Reading:
+    """One way to round intermediate results. number: for its random values. signs: each read of an intermediate result
+    is too large at all elements, or too small; of seven reads in a row every pair has each of its four combinations in
+    one of eight patterns (an orthogonal array of strength 2, a Hadamard matrix): a quantiser reads its scale and its
+    quotient, and one combination crosses the step. None: each element is rounded by itself."""
 
-SIGNED_READINGS = 8
-"""More of these for whole numbers, in which each read of an intermediate result is too large at all elements, or too
-small. Of seven reads in a row every pair has each of its four combinations in some reading (an orthogonal array of
-strength 2, a Hadamard matrix): a quantiser reads its scale and its quotient, and one combination crosses the step."""
+    number: int
+    side: Side = Side.EITHER
+    signs: int | None = None
+
+
+READINGS = (Reading(0, Side.LARGE), Reading(1, Side.ALTERNATE), Reading(2), Reading(3))
+"""Of every problem: one reading may move an element little by chance."""
+
+PATTERNS = 8
+SIGNED_READINGS = tuple(Reading(12 + signs, signs=signs) for signs in range(PATTERNS))
+WHOLE_READINGS = (*(Reading(number) for number in range(4, 12)), *SIGNED_READINGS)
+"""Those for outputs of whole numbers. A value next to a step (4.5 for rounding) crosses it in half of them."""
 
 LARGE_ELEMENTS = 1 << 22
-"""Inputs with more elements get these readings only: each takes a forward in float64."""
+"""Inputs with more elements get signed readings only: each takes a forward in float64."""
 
 
 ORDERED = frozenset({torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64})
@@ -49,17 +65,16 @@ ORDERED = frozenset({torch.bool, torch.uint8, torch.int8, torch.int16, torch.int
 
 
 def roughly(
-    wide: Instance, dtype: torch.dtype, seed: int, shifted: list[Tensor] | None = None, reading: int = READINGS,
-    share: float = 1.0,
+    wide: Instance, dtype: torch.dtype, seed: int, shifted: list[Tensor] | None = None,
+    reading: Reading = WHOLE_READINGS[0], share: float = 1.0,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """The outputs in float64 with errors in intermediate results as large as rounding to `dtype`, times `share`.
 
     wide: the instance in float64. shifted: the tensors from which another call subtracted maxima; they replace one of
-    the two reads, and this call leaves its own there. reading: the number of the reading (READINGS); by default one in
-    which each element may be too large or too small.
+    the two reads, and this call leaves its own there.
     """
     shifted = shifted if shifted is not None else []
-    with sdpa_kernel(SDPBackend.MATH), Rough(dtype, seed + reading, shifted, reading, share):
+    with sdpa_kernel(SDPBackend.MATH), Rough(dtype, seed, shifted, reading, share):
         return outputs(wide)
 
 
@@ -71,7 +86,7 @@ def deviations(wide: Instance, exact: tuple[Tensor, ...], dtypes: list[torch.dty
     smooth = [one.is_floating_point and not is_float8(one) for one in dtypes]
     dtype = next((one for one, is_smooth in zip(dtypes, smooth, strict=True) if is_smooth), torch.float32)
     shifted: list[Tensor] = []
-    readings = [roughly(wide, dtype, seed, shifted, number) for number in range(READINGS)]
+    readings = [roughly(wide, dtype, seed, shifted, reading) for reading in READINGS]
     narrow = with_narrow_numbers(wide)
     for made in readings if narrow is None else [*readings, outputs(narrow)]:
         for position, (one, known) in enumerate(zip(made, exact, strict=True)):
@@ -91,8 +106,8 @@ def extremes(instance: Instance, exact: tuple[Tensor, ...]) -> list[tuple[Tensor
     dtype = computed_in(instance)
     wide = cast(instance, "float64")
     share = 1.0 if dtype == torch.float32 else 0.5  # half precision is rounded once, after functions in float32
-    for reading in range(WHOLE_READINGS if elements > LARGE_ELEMENTS else 0, WHOLE_READINGS + SIGNED_READINGS):
-        made = roughly(wide, dtype, 0, reading=READINGS + reading, share=share)
+    for reading in SIGNED_READINGS if elements > LARGE_ELEMENTS else WHOLE_READINGS:
+        made = roughly(wide, dtype, 0, reading=reading, share=share)
         for position, (one, known) in enumerate(zip(made, found, strict=True)):
             if known and one.shape == known[0].shape:
                 found[position] = torch.minimum(known[0], one), torch.maximum(known[1], one)
@@ -130,14 +145,14 @@ def _narrow(number: float) -> float:
 class Rough(TorchDispatchMode):
     """Adds rounding errors to intermediate results, and computes operators as ROWS says."""
 
-    def __init__(self, dtype: torch.dtype, seed: int, shifted: list[Tensor], reading: int, share: float) -> None:
+    def __init__(self, dtype: torch.dtype, seed: int, shifted: list[Tensor], reading: Reading, share: float) -> None:
         super().__init__()
         self.shifted, self.asked = shifted, 0
         self.reading, self.composed, self.reads = reading, 0, 0
         self.eps = share * torch.finfo(dtype).eps
         self.narrow_eps = min(self.eps, torch.finfo(torch.float32).eps)
         self.held = torch.float32 if dtype == torch.float64 else dtype  # no wider dtype shows what float64 rounds
-        self.seed = seed
+        self.seed = seed + reading.number
         self.generators: dict[torch.device, torch.Generator] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -182,16 +197,16 @@ class Rough(TorchDispatchMode):
     def side(self, value: Tensor) -> Tensor:
         """1 or -1 for each element: whether the result of a composed function is too large or too small."""
         self.composed += 1
-        if self.reading < 2:
-            return torch.full_like(value, -1.0 if self.reading * self.composed % 2 else 1.0)
-        return self.part(value).sign()
+        if self.reading.side is Side.EITHER:
+            return self.part(value).sign()
+        is_small = self.reading.side is Side.ALTERNATE and self.composed % 2 == 1
+        return torch.full_like(value, -1.0 if is_small else 1.0)
 
     def part(self, value: Tensor) -> Tensor:
-        """A number from -1 to 1 for each element; in the last readings 1 or -1 for all, without dimensions."""
-        pattern = self.reading - READINGS - WHOLE_READINGS
-        if pattern >= 0:
-            self.reads = self.reads % (SIGNED_READINGS - 1) + 1  # a column of the matrix, without the first: all ones
-            return value.new_full((), -1.0 if (pattern & self.reads).bit_count() % 2 else 1.0)
+        """A number from -1 to 1 for each element; 1 or -1 for all, without dimensions, where the reading has signs."""
+        if self.reading.signs is not None:
+            self.reads = self.reads % (PATTERNS - 1) + 1  # a column of the matrix, without the first: all ones
+            return value.new_full((), -1.0 if (self.reading.signs & self.reads).bit_count() % 2 else 1.0)
         device = value.device
         generator = self.generators.setdefault(device, torch.Generator(device=device).manual_seed(self.seed))
         return torch.rand(value.shape, generator=generator, device=device, dtype=value.dtype) * 2 - 1
@@ -237,7 +252,7 @@ def _saved_sum(rough: Rough, func: Any, made: Tensor, x: Tensor, dim: int, *_: A
     """A softmax whose row has one number, the logarithm of the sum of exponentials, rounded. Kernels save it for the
     backward, and multiply exponents by log2(e): exp(x - it) is off by an eps of it, also where the result is 1. Where
     that is more than SUM_MOST, such a kernel is wrong."""
-    if rough.reading >= READINGS:
+    if rough.reading not in READINGS:
         return made
     total = torch.logsumexp(x, dim, keepdim=True)
     moved = rough.narrow_eps * total.abs()
