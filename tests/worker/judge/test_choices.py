@@ -238,7 +238,7 @@ def test_the_place_of_the_least_computed_value_is_any_whose_value_differs_by_rou
     file = tmp_path / "problem.py"
     file.write_text(NEAREST.format(least=least))
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     x, codes = (one for one in made.answer("small", 0).instance.inputs if isinstance(one, Tensor))
     distance = ((x.double() - codes) ** 2).sum(-1)
     nearest = (distance <= distance.min() * (1 + 1e-6)).nonzero().flatten().tolist()

@@ -298,7 +298,7 @@ def test_a_chain_of_roundings_in_half_precision_lets_no_coarse_result_pass(tmp_p
     file = tmp_path / "chain.py"
     file.write_text(CHAIN)
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     made.draws.secret = 0
     answer = made.answer("small", 0)
     x = answer.instance.inputs[0]

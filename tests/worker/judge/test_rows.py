@@ -210,7 +210,7 @@ def test_on_a_problems_own_inputs_rows_explain_errors_up_to_a_fixed_limit(tmp_pa
     file = tmp_path / "problem.py"
     file.write_text(PROBLEM.format(expression=ATTENTION, inputs="16 * torch.randn(3, 64, 8, 16)"))
     made = Judge("cpu")
-    made.load(str(file), None)
+    made.load(str(file))
     answer, limit = made.answer("small", 0), made.draws.limit("small", 0, 0)
     (expected,), (sensitive,) = answer.expected, answer.sensitive
     assert sensitive is not None
