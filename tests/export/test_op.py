@@ -292,13 +292,13 @@ def test_constants_that_the_model_reads_are_told_from_those_of_its_inputs() -> N
 @pytest.mark.parametrize(("text", "only"), [("F.dropout(x, 0.1, self.training)", True), ("torch.relu(x)", False)])
 def test_a_problem_that_behaves_otherwise_in_training_has_the_kernel_in_evaluation_only(text: str, only: bool) -> None:
     subject = replace(softmax(), problem_text=f"class Model:\n    def forward(self, x):\n        return {text}\n")
-    assert (forward_text(subject, arguments_of(subject)).count("not self.training and ") == 2) is only
+    assert (forward_text(subject, arguments_of(subject), False).count("not self.training and ") == 2) is only
 
 
 @pytest.mark.parametrize("subject", [softmax(), linear(), cross_entropy()], ids=lambda one: one.name)
 def test_no_argument_can_take_the_place_of_a_name_that_the_generated_code_uses(subject: Any) -> None:
     arguments = arguments_of(subject)
-    used = names_beside(arguments.names, forward_text(subject, arguments) + arguments_text(subject, arguments))
+    used = names_beside(arguments.names, forward_text(subject, arguments, False) + arguments_text(subject, arguments))
     assert {"state", "op", "wins"} <= used <= READ | ASSIGNED
 
 
