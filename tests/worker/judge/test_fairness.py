@@ -124,6 +124,20 @@ def test_the_judge_names_an_output_that_few_draws_judge(tmp_path: Path) -> None:
     assert made.draws.unjudged("small") == ["1.6% of output 0 of case small is judged by less than half of the draws"]
 
 
+def test_elements_that_agree_with_any_value_count_as_left_out(tmp_path: Path) -> None:
+    """Infinity less infinity, on inputs that the draw made infinite."""
+    made = judge(tmp_path, "x - x.flip(0)", "torch.randn(64, 32)")
+    found = made.qualify("small", draws=True)
+    assert not isinstance(found, str)
+    assert {one.offered: one.judged for one in found.draws}[values.SPECIAL] < 1
+    draw = values.DISTRIBUTIONS.index(values.SPECIAL)
+    (expected,) = made.answer("small", draw).expected
+    (left_out,) = made.draws.left_out["small", draw]
+    assert left_out is not None
+    assert torch.equal(left_out, expected.isnan())
+    assert bool(left_out.any())
+
+
 def test_errors_of_elements_that_are_left_out_widen_no_tolerance() -> None:
     mask = torch.tensor([True, False])
     made, exact = torch.tensor([5.0, 1.0]), torch.tensor([1.0, 1.0])

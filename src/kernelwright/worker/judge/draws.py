@@ -176,8 +176,8 @@ class Draws:
         """Each draw that judges every candidate on a case, with the share of elements that it judges."""
         found = []
         for draw in sorted(self.draws_for(case), key=lambda one: one % PERIOD):
-            left_out = self.answer(case, draw).left_out
-            share = fairness.share_of([one for one in left_out if one is not None])
+            self.answer(case, draw)
+            share = fairness.share_of([one for one in self.left_out[case, draw] if one is not None])
             found.append(Drawn(offered=values.DISTRIBUTIONS[draw % PERIOD], used=self.errors[case, draw][0],
                                judged=1 - share))  # fmt: skip
         return tuple(found)
@@ -231,7 +231,7 @@ class Draws:
             self.kept.give_back()
             made = self._made(case, draw)
         self.errors[case, draw], self.units[case, draw] = (made.distribution, made.own), made.units
-        self.left_out[case, draw] = made.left_out
+        self.left_out[case, draw] = made.left_out if made.as_given else fairness.with_nan(made.left_out, made.expected)
         if draw == 0:
             self.floors[case] = made.floors
         if self.device != "cpu":

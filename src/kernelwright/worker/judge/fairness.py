@@ -76,6 +76,16 @@ def without(value: Tensor, left_out: Tensor | None) -> Tensor:
     return value if left_out is None else torch.where(left_out, torch.zeros_like(value), value)
 
 
+def with_nan(left_out: Sequence[Tensor | None], expected: Sequence[Tensor]) -> list[Tensor | None]:
+    """The elements of a draw that judge nothing: those left out, and those where NaN is expected, as any value agrees
+    with it on inputs with infinities."""
+    found: list[Tensor | None] = []
+    for mask, value in zip(left_out, expected, strict=True):
+        is_nan = value.isnan()
+        found.append((is_nan if mask is None else mask | is_nan) if bool(is_nan.any()) else mask)
+    return found
+
+
 def rarely_judged(draws: Sequence[Sequence[Tensor | None]]) -> dict[int, float]:
     """The outputs with elements that fewer than LEAST_DRAWS of the draws judge, each with the share of these elements.
     draws: what each leaves out of each output."""
