@@ -43,6 +43,8 @@ def test_a_search_gives_the_run_that_it_wrote(home: Path) -> None:
 def test_an_option_that_does_not_fit_is_refused_before_anything_starts() -> None:
     with pytest.raises(RequestError, match="these options cannot be used"):
         kernelwright.optimize("double", trials=0, start_worker=pytest.fail)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'trails'"):
+        kernelwright.optimize("double", trails=1, start_worker=pytest.fail)
 
 
 def test_a_tuning_gives_its_outcome_and_its_text(home: Path) -> None:

@@ -17,9 +17,9 @@ from kernelwright.cli.context import Parts
 from kernelwright.cli.main import cli
 from kernelwright.errors import RequestError
 from kernelwright.evaluator.places import Lane
-from kernelwright.jobs.settings import RunOptions
 from kernelwright.jobs.worker import Places, StartWorker
 from kernelwright.journal import Journal
+from kernelwright.model import RunOptions
 from samples import SOURCE
 from tuned import SOURCE as TUNED
 from tuned import TuneWorker

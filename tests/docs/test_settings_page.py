@@ -6,7 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from kernelwright.jobs.settings import RunOptions, read_settings
+from kernelwright.jobs.settings import read_settings
+from kernelwright.model import RunOptions
 from kernelwright.propose import table
 from kernelwright.search import STRATEGIES
 from pages import ROOT, codes

@@ -19,7 +19,7 @@ from kernelwright.errors import ConfigError, ProblemError, ProviderError, Reques
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.series import optimize_series, resume_series
 from kernelwright.jobs.series_state import read_series
-from kernelwright.jobs.settings import RunOptions, SettingsFile
+from kernelwright.jobs.settings import SettingsFile
 from kernelwright.jobs.worker import Desk
 from kernelwright.journal import Journal
 from kernelwright.model import (
@@ -32,6 +32,7 @@ from kernelwright.model import (
     LibraryMode,
     Loading,
     ProblemInfo,
+    RunOptions,
 )
 from kernelwright.run import StopReason
 from samples import SOURCE

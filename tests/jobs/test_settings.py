@@ -11,9 +11,10 @@ from click.testing import Result
 
 from command_line import PROBLEM, fault, run
 from kernelwright.cli.main import cli
-from kernelwright.jobs.settings import RunOptions
+from kernelwright.jobs.settings import settings_from
 from kernelwright.journal import Journal
-from kernelwright.model import Budget, RunSettings
+from kernelwright.model import SWITCHES, Budget, RunOptions, RunSettings
+from kernelwright.model.run import Switch
 from llm_server import llm_server
 from samples import SOURCE
 
@@ -215,3 +216,10 @@ def test_a_mistake_is_one_line_that_says_where_and_what_is_allowed(text: str, wo
 def test_a_file_that_is_missing_and_a_request_without_a_problem_are_refused() -> None:
     assert "settings file gone.toml cannot be read" in fault(run("optimize", "double", "--settings", "gone.toml"))
     assert "give PROBLEM (or problem = … in kernelwright.toml) or --resume RUN." in run("optimize").stderr
+
+
+@pytest.mark.parametrize("switch", SWITCHES, ids=lambda switch: switch.name)
+def test_a_switch_is_off_unless_it_is_given_and_then_the_run_has_it(switch: Switch) -> None:
+    given = RunOptions(problem="double", **{switch.name: True})  # type: ignore[arg-type]
+    assert getattr(settings_from(given), switch.name) is True
+    assert getattr(settings_from(RunOptions(problem="double")), switch.name) is False

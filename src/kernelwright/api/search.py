@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from inspect import Parameter, signature
+from typing import ParamSpec, TypeVar, Unpack
 
 from kernelwright.api import notebook
 from kernelwright.api.results import SearchedAll, Tuned
@@ -15,46 +17,47 @@ from kernelwright.jobs import series as series_job
 from kernelwright.jobs import tune as tune_job
 from kernelwright.jobs.settings import DEFAULTS
 from kernelwright.jobs.worker import Desk, Display, Notify, StartWorker, local_worker
-from kernelwright.model import LibraryMode, Loading, Scalar, WhichCases
+from kernelwright.model import LibraryMode, Loading, OptimizeOptions, SeriesOptions, WhichCases
 from kernelwright.problems.lists import problems_named
 from kernelwright.tune import Settings
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+
+def takes(options: type) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A function that takes the keys of a TypedDict as keyword arguments, beside its own. Its signature names them all,
+    and it gets paths as text."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        own = [one for one in signature(function).parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+        keywords = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind.__forward_arg__)
+            for name, kind in options.__annotations__.items()
+        ]
+        known = signature(function).replace(parameters=[*own, *keywords])
+
+        @functools.wraps(function)
+        def call(*args: P.args, **given: P.kwargs) -> R:
+            known.bind(*args, **given)
+            texts = {name: os.fspath(one) if isinstance(one, os.PathLike) else one for name, one in given.items()}
+            return function(*args, **texts)  # type: ignore[arg-type]
+
+        call.__signature__ = known  # type: ignore[attr-defined]
+        del call.__wrapped__  # Sphinx reads the defaults of that
+        return call
+
+    return decorate
+
+
+@takes(OptimizeOptions)
 def optimize(
     problem: AnyPath,
     *,
-    starter: AnyPath | None = None,
-    trials: int | None = None,
-    minutes: float | None = None,
-    tokens: int | None = None,
-    usd: float | None = None,
-    gpu_seconds: float | None = None,
-    strategy: str | None = None,
-    option: Mapping[str, Scalar] | None = None,
-    proposer: str | None = None,
-    proposer_option: Mapping[str, Scalar] | None = None,
-    model: str | None = None,
-    base_url: str | None = None,
-    seed: int | None = None,
-    in_flight: int | None = None,
-    thinking: int | None = None,
-    dtype: str | None = None,
-    cases: Literal["stated", "derived"] | None = None,
-    control: Literal["random"] | None = None,
-    lessons: AnyPath | None = None,
-    unqualified: bool | None = None,
-    no_source: bool | None = None,
-    known: AnyPath | None = None,
-    no_known: bool | None = None,
-    no_cache: bool | None = None,
-    library: LibraryMode | None = None,
-    out: AnyPath | None = None,
-    target: str | None = None,
-    gpus: str | int | None = None,
-    workers: Sequence[str] | None = None,
     max_autotune: bool = False,
     start_worker: StartWorker = local_worker,
     notify: Notify = log,
+    **options: Unpack[OptimizeOptions],
 ) -> Run:
     """Search for a faster kernel, confirm the best, and write the run's folder.
 
@@ -66,51 +69,19 @@ def optimize(
     in order. Raises `ProblemError`, `RequestError` and `ConfigError` for the request, `MachineError` if torch or Triton
     is missing, `ProviderError` if the model gives no answers.
     """
-    found = optimize_job.optimize(
-        os.fspath(problem), desk=Desk(notify, start_worker, display=_display(notify)),
-        starter=text_of(starter), lessons=text_of(lessons), out=text_of(out), known=text_of(known), no_known=no_known,
-        no_cache=no_cache,
-        trials=trials, minutes=minutes, tokens=tokens, usd=usd, gpu_seconds=gpu_seconds, strategy=strategy,
-        option=option, proposer=proposer, proposer_option=proposer_option, model=model, base_url=base_url, seed=seed,
-        in_flight=in_flight, thinking=thinking, dtype=dtype, cases=cases, control=control, unqualified=unqualified,
-        no_source=no_source, library=library, target=target, gpus=gpus, workers=workers, max_autotune=max_autotune,
-    )  # fmt: skip
+    desk = Desk(notify, start_worker, display=_display(notify))
+    found = optimize_job.optimize(os.fspath(problem), desk=desk, max_autotune=max_autotune, **options)
     return open_run(found.folder)
 
 
+@takes(SeriesOptions)
 def optimize_all(
     problems: AnyPath | Sequence[AnyPath],
     *,
-    trials: int | None = None,
-    minutes: float | None = None,
-    tokens: int | None = None,
-    usd: float | None = None,
-    gpu_seconds: float | None = None,
-    strategy: str | None = None,
-    option: Mapping[str, Scalar] | None = None,
-    proposer: str | None = None,
-    proposer_option: Mapping[str, Scalar] | None = None,
-    model: str | None = None,
-    base_url: str | None = None,
-    seed: int | None = None,
-    in_flight: int | None = None,
-    thinking: int | None = None,
-    dtype: str | None = None,
-    cases: Literal["stated", "derived"] | None = None,
-    lessons: AnyPath | None = None,
-    unqualified: bool | None = None,
-    no_source: bool | None = None,
-    known: AnyPath | None = None,
-    no_known: bool | None = None,
-    no_cache: bool | None = None,
-    library: LibraryMode | None = None,
-    out: AnyPath | None = None,
-    target: str | None = None,
-    gpus: str | int | None = None,
-    workers: Sequence[str] | None = None,
     max_autotune: bool = False,
     start_worker: StartWorker = local_worker,
     notify: Notify = log,
+    **options: Unpack[SeriesOptions],
 ) -> SearchedAll:
     """Search several problems under one budget: the next round goes to the problem with the largest expected gain.
 
@@ -120,15 +91,10 @@ def optimize_all(
     line with the reason. Raises the errors of `optimize` for the options and the machine.
     """
     named = [problems] if isinstance(problems, str | os.PathLike) else problems
+    desk = Desk(notify, start_worker, display=_display(notify))
     found = series_job.optimize_series(
-        problems_named([os.fspath(one) for one in named]), desk=Desk(notify, start_worker, display=_display(notify)),
-        lessons=text_of(lessons), out=text_of(out), known=text_of(known), no_known=no_known,
-        no_cache=no_cache, trials=trials, minutes=minutes, tokens=tokens, usd=usd, gpu_seconds=gpu_seconds,
-        strategy=strategy, option=option, proposer=proposer, proposer_option=proposer_option, model=model,
-        base_url=base_url, seed=seed, in_flight=in_flight, thinking=thinking, dtype=dtype, cases=cases,
-        unqualified=unqualified, no_source=no_source, library=library, target=target, gpus=gpus, workers=workers,
-        max_autotune=max_autotune,
-    )  # fmt: skip
+        problems_named([os.fspath(one) for one in named]), desk=desk, max_autotune=max_autotune, **options
+    )
     return SearchedAll(**vars(found))
 
 

@@ -13,7 +13,7 @@ import click
 from kernelwright.cli.output import note
 from kernelwright.evaluator.launch import WEAK_SANDBOX
 from kernelwright.jobs.worker import PLACES, Desk, Places, StartWorker, local_worker
-from kernelwright.model import LibraryMode, Loading
+from kernelwright.model import SWITCHES, LibraryMode, Loading
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,7 @@ library_option = click.option(
 )
 
 unqualified_option = click.option(
-    "--unqualified",
-    is_flag=True,
-    help="Go on even if the problem accepts trivial answers (see `check`); every result is marked.",
+    "--unqualified", is_flag=True, help=next(switch.help for switch in SWITCHES if switch.name == "unqualified")
 )
 
 LOADING = ("dtype", "library", "which", "unqualified")

@@ -23,7 +23,6 @@ from kernelwright.cli.context import (
     library_option,
     model_options,
     together,
-    unqualified_option,
     worker_command,
 )
 from kernelwright.cli.display import show
@@ -37,9 +36,9 @@ from kernelwright.jobs.series import optimize_series, resume_series
 from kernelwright.jobs.series_search import SeriesResult
 from kernelwright.jobs.series_state import is_series
 from kernelwright.jobs.session import SessionResult
-from kernelwright.jobs.settings import DEFAULTS, LIMITS, NAME, RunOptions, read_options, read_settings
+from kernelwright.jobs.settings import DEFAULTS, LIMITS, NAME, read_options, read_settings
 from kernelwright.jobs.worker import Desk
-from kernelwright.model import BUDGET_LIMITS
+from kernelwright.model import BUDGET_LIMITS, SWITCHES, RunOptions
 from kernelwright.problems import problems_named
 from kernelwright.report.document import session_document
 from kernelwright.report.dry_run import dry_run_text
@@ -116,19 +115,8 @@ limit_options = together(
     metavar="FOLDER",
     help="Start also from the kernels in this folder (runs, or folders of problems) that compute the same operators.",
 )
-@click.option(
-    "--no-known", is_flag=True, help="Do not start from kernels of the gallery and of earlier runs in ./runs."
-)
-@click.option(
-    "--no-cache", is_flag=True, help="Judge a candidate also where an earlier run on this machine found that it fails."
-)
+@together(*(click.option(switch.flag, is_flag=True, help=switch.help) for switch in SWITCHES))
 @cases_option("cases")
-@click.option(
-    "--no-source",
-    is_flag=True,
-    help="Show the proposer the problem's operators and not its source; kernels are shown in full.",
-)
-@unqualified_option
 @library_option
 @lane_options
 @click.option(

@@ -17,9 +17,8 @@ from pathlib import Path
 from kernelwright.cache import user_folder
 from kernelwright.codec import encode, sha
 from kernelwright.errors import RequestError
-from kernelwright.jobs.settings import RunOptions
 from kernelwright.jobs.worker import Desk, Notify
-from kernelwright.model import RunSettings, Scalar
+from kernelwright.model import RunOptions, RunSettings, Scalar
 from kernelwright.text.escape import legible
 
 HARMLESS = frozenset(

@@ -12,9 +12,9 @@ from typing import Any
 from kernelwright.jobs.in_mode_any import judge_in_mode_any
 from kernelwright.jobs.runs import begin, new_run, on_lanes, reopen
 from kernelwright.jobs.session import SessionResult, run_session
-from kernelwright.jobs.settings import NO_FILE, NO_LIMITS, NO_OPTIONS, RunOptions, SettingsFile, read_options
+from kernelwright.jobs.settings import NO_FILE, NO_LIMITS, NO_OPTIONS, SettingsFile, read_options
 from kernelwright.jobs.worker import Desk
-from kernelwright.model import Budget
+from kernelwright.model import Budget, RunOptions
 
 
 def optimize(

@@ -21,10 +21,20 @@ from kernelwright.jobs.consent import path_wishes, settle, typed_as, typed_words
 from kernelwright.jobs.generated import mode_to_begin_in
 from kernelwright.jobs.known import known_kernels
 from kernelwright.jobs.loading import read_problem, require_qualified, require_verifiable
-from kernelwright.jobs.settings import DEFAULTS, NO_LIMITS, NO_OPTIONS, RunOptions, SettingsFile, merge, settings_from
+from kernelwright.jobs.settings import DEFAULTS, NO_LIMITS, NO_OPTIONS, SettingsFile, merge, settings_from
 from kernelwright.jobs.worker import Desk, Notify
 from kernelwright.journal import NAME, SCHEMA_VERSION, Journal
-from kernelwright.model import Budget, Candidate, KnownKernel, Loading, ProblemInfo, RunInfo, RunSettings, titled
+from kernelwright.model import (
+    Budget,
+    Candidate,
+    KnownKernel,
+    Loading,
+    ProblemInfo,
+    RunInfo,
+    RunOptions,
+    RunSettings,
+    titled,
+)
 from kernelwright.problems import ProblemPath, copy_problem, problem_in_run
 from kernelwright.problems.alike import described
 from kernelwright.propose import build_proposer, require_askable

@@ -33,7 +33,6 @@ from kernelwright.jobs.settings import (
     NO_FILE,
     NO_LIMITS,
     NO_OPTIONS,
-    RunOptions,
     SettingsFile,
     merge,
     read_options,
@@ -41,7 +40,7 @@ from kernelwright.jobs.settings import (
 )
 from kernelwright.jobs.worker import Desk
 from kernelwright.journal import NAME
-from kernelwright.model import Budget
+from kernelwright.model import Budget, RunOptions
 from kernelwright.problems import find_problem
 from kernelwright.report.state import State
 

@@ -30,10 +30,10 @@ from kernelwright.jobs.series_state import (
 )
 from kernelwright.jobs.series_table import Table
 from kernelwright.jobs.session import SessionResult, run_session
-from kernelwright.jobs.settings import RunOptions, SettingsFile
+from kernelwright.jobs.settings import SettingsFile
 from kernelwright.jobs.worker import Desk, Shared
 from kernelwright.journal import NAME
-from kernelwright.model import BUDGET_LIMITS, Budget
+from kernelwright.model import BUDGET_LIMITS, Budget, RunOptions
 from kernelwright.report.several import Line, totals
 from kernelwright.report.state import State
 from kernelwright.run import StopReason

@@ -15,9 +15,8 @@ import msgspec
 from kernelwright import __version__, codec
 from kernelwright.errors import RunFolderError
 from kernelwright.folders import read_file, write_file
-from kernelwright.jobs.settings import RunOptions
 from kernelwright.journal import NAME, EventKind, Journal, RunState, SessionEnd
-from kernelwright.model import Budget, Candidate, Evaluation, ProblemInfo, Record, RunSettings
+from kernelwright.model import Budget, Candidate, Evaluation, ProblemInfo, Record, RunOptions, RunSettings
 from kernelwright.report.state import State
 from kernelwright.report.view import UNFINISHED
 from kernelwright.run.confirm import confirmed_best

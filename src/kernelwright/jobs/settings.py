@@ -7,18 +7,16 @@ over the defaults. A field of the file that nothing reads is an error with its l
 from __future__ import annotations
 
 import re
-import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
-from msgspec import Meta
 
 from kernelwright.errors import ConfigError, RequestError
 from kernelwright.jobs.worker import Notify
-from kernelwright.model import Budget, LibraryMode, Record, RunSettings, Scalar
+from kernelwright.model import SWITCHES, Budget, Record, RunOptions, RunSettings
 from kernelwright.propose import varies_numbers, writes_code
 from kernelwright.search import options_for_numbers, options_for_writers
 from kernelwright.text.similar import did_you_mean
@@ -29,56 +27,6 @@ NAME = "kernelwright.toml"
 
 NO_LIMITS = Budget()
 LIMITS = Budget.__struct_fields__
-
-Positive = Annotated[int, Meta(ge=1)]
-PositiveFloat = Annotated[float, Meta(gt=0, le=sys.float_info.max)]
-
-
-class RunOptions(Record, frozen=True, kw_only=True):
-    """The settings of a run as a user gives them: options of `optimize`, or fields of a settings file. None: not given.
-
-    option, proposer_option: options of the strategy and of the proposer, by name. model, base_url: two of the
-    proposer's. known: a folder whose kernels are tried first. out: the run's folder. target: compile target, only
-    without a GPU. gpus: "all", a number, or UUIDs joined by commas, of this machine. workers: places elsewhere, such as
-    "ssh:HOST*4". Both are of a session: a run does not keep them.
-    """
-
-    problem: str | None = None
-    starter: str | None = None
-    strategy: str | None = None
-    option: dict[str, Scalar] | None = None
-    proposer: str | None = None
-    proposer_option: dict[str, Scalar] | None = None
-    model: str | None = None
-    base_url: str | None = None
-    trials: Positive | None = None
-    minutes: PositiveFloat | None = None
-    tokens: Positive | None = None
-    usd: PositiveFloat | None = None
-    gpu_seconds: PositiveFloat | None = None
-    seed: int | None = None
-    in_flight: Positive | None = None
-    thinking: Positive | None = None
-    dtype: str | None = None
-    cases: Literal["stated", "derived"] | None = None
-    control: Literal["random"] | None = None
-    lessons: str | None = None
-    unqualified: bool | None = None
-    known: str | None = None
-    no_known: bool | None = None
-    no_cache: bool | None = None
-    no_source: bool | None = None
-    library: LibraryMode | None = None
-    out: str | None = None
-    target: str | None = None
-    gpus: str | Positive | None = None
-    workers: tuple[str, ...] | None = None
-
-    @property
-    def limits(self) -> Budget:
-        """The limits that were given."""
-        return Budget(**{name: getattr(self, name) for name in LIMITS})
-
 
 NO_OPTIONS = RunOptions()
 
@@ -195,7 +143,7 @@ def settings_from(options: RunOptions) -> RunSettings:
         strategy_options = {**options_for_writers(strategy), **strategy_options}
     elif varies_numbers(proposer):
         strategy_options = {**options_for_numbers(strategy), **strategy_options}
-    return RunSettings(
+    settings = RunSettings(
         problem=options.problem,
         strategy=strategy,
         strategy_options=strategy_options,
@@ -207,13 +155,10 @@ def settings_from(options: RunOptions) -> RunSettings:
         thinking=options.thinking,
         dtype=options.dtype,
         cases=options.cases or DEFAULTS.cases,
-        unqualified=bool(options.unqualified),
         library=options.library,
         control=options.control,
         lessons=options.lessons,
         starter=options.starter,
         known=options.known,
-        no_known=bool(options.no_known),
-        no_cache=bool(options.no_cache),
-        no_source=bool(options.no_source),
     )
+    return msgspec.structs.replace(settings, **{one.name: bool(getattr(options, one.name)) for one in SWITCHES})

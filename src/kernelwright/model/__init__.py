@@ -95,7 +95,18 @@ from kernelwright.model.proposal import (
     Usage,
 )
 from kernelwright.model.qualification import CaseQualification, Drawn, QualificationReport, TrivialAnswer
-from kernelwright.model.run import BUDGET_LIMITS, Budget, BudgetLimit, KnownKernel, RunInfo, RunSettings
+from kernelwright.model.run import (
+    BUDGET_LIMITS,
+    SWITCHES,
+    Budget,
+    BudgetLimit,
+    KnownKernel,
+    OptimizeOptions,
+    RunInfo,
+    RunOptions,
+    RunSettings,
+    SeriesOptions,
+)
 from kernelwright.model.trial import Incumbent, Trial, incumbent_of, may_lead
 
 __all__ = [
@@ -106,6 +117,7 @@ __all__ = [
     "KNOWN",
     "NEVER_EXERCISED",
     "PROTOCOL",
+    "SWITCHES",
     "Alias",
     "Allocation",
     "Answered",
@@ -162,6 +174,7 @@ __all__ = [
     "Machine",
     "Operator",
     "OperatorKind",
+    "OptimizeOptions",
     "Ping",
     "ProblemInfo",
     "Profile",
@@ -177,8 +190,10 @@ __all__ = [
     "Request",
     "Returned",
     "RunInfo",
+    "RunOptions",
     "RunSettings",
     "Scalar",
+    "SeriesOptions",
     "Sizes",
     "StatedBySet",
     "Status",

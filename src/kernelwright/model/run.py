@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, NamedTuple, TypedDict
+
+from msgspec import Meta
 
 from kernelwright.model.base import LibraryMode, Record, Scalar
 from kernelwright.model.machine import Environment
@@ -71,6 +76,122 @@ BUDGET_LIMITS = (
         cost_digits=1,
     ),
 )
+
+
+Positive = Annotated[int, Meta(ge=1)]
+PositiveFloat = Annotated[float, Meta(gt=0, le=sys.float_info.max)]
+
+
+class Switch(NamedTuple):
+    """An option of a run that is on or off, off by default."""
+
+    name: str
+    """Name of the field in `RunOptions` and `RunSettings`."""
+    help: str
+
+    @property
+    def flag(self) -> str:
+        """The command-line option."""
+        return f"--{self.name.replace('_', '-')}"
+
+
+SWITCHES = (
+    Switch("no_known", "Do not start from kernels of the gallery and of earlier runs in ./runs."),
+    Switch("no_cache", "Judge a candidate also where an earlier run on this machine found that it fails."),
+    Switch("unqualified", "Go on even if the problem accepts trivial answers (see `check`); every result is marked."),
+    Switch(
+        "no_source",
+        "Show the proposer the problem's operators and not its source; kernels are shown in full.",
+    ),
+)
+
+
+class RunOptions(Record, frozen=True, kw_only=True):
+    """The settings of a run as a user gives them: options of `optimize`, or fields of a settings file. None: not given.
+
+    option, proposer_option: options of the strategy and of the proposer, by name. model, base_url: two of the
+    proposer's. known: a folder whose kernels are tried first. out: the run's folder. target: compile target, only
+    without a GPU. gpus: "all", a number, or UUIDs joined by commas, of this machine. workers: places elsewhere, such as
+    "ssh:HOST*4". Both are of a session: a run does not keep them.
+    """
+
+    problem: str | None = None
+    starter: str | None = None
+    strategy: str | None = None
+    option: dict[str, Scalar] | None = None
+    proposer: str | None = None
+    proposer_option: dict[str, Scalar] | None = None
+    model: str | None = None
+    base_url: str | None = None
+    trials: Positive | None = None
+    minutes: PositiveFloat | None = None
+    tokens: Positive | None = None
+    usd: PositiveFloat | None = None
+    gpu_seconds: PositiveFloat | None = None
+    seed: int | None = None
+    in_flight: Positive | None = None
+    thinking: Positive | None = None
+    dtype: str | None = None
+    cases: Literal["stated", "derived"] | None = None
+    control: Literal["random"] | None = None
+    lessons: str | None = None
+    unqualified: bool | None = None
+    known: str | None = None
+    no_known: bool | None = None
+    no_cache: bool | None = None
+    no_source: bool | None = None
+    library: LibraryMode | None = None
+    out: str | None = None
+    target: str | None = None
+    gpus: str | Positive | None = None
+    workers: tuple[str, ...] | None = None
+
+    @property
+    def limits(self) -> Budget:
+        """The limits that were given."""
+        return Budget(**{limit.name: getattr(self, limit.name) for limit in BUDGET_LIMITS})
+
+
+FilePath = str | os.PathLike[str]
+
+
+class SeriesOptions(TypedDict, total=False):
+    """Keyword arguments of `optimize_all` in Python: the fields of `RunOptions` that fit several problems."""
+
+    strategy: str | None
+    option: Mapping[str, Scalar] | None
+    proposer: str | None
+    proposer_option: Mapping[str, Scalar] | None
+    model: str | None
+    base_url: str | None
+    trials: int | None
+    minutes: float | None
+    tokens: int | None
+    usd: float | None
+    gpu_seconds: float | None
+    seed: int | None
+    in_flight: int | None
+    thinking: int | None
+    dtype: str | None
+    cases: Literal["stated", "derived"] | None
+    lessons: FilePath | None
+    unqualified: bool | None
+    known: FilePath | None
+    no_known: bool | None
+    no_cache: bool | None
+    no_source: bool | None
+    library: LibraryMode | None
+    out: FilePath | None
+    target: str | None
+    gpus: str | int | None
+    workers: Sequence[str] | None
+
+
+class OptimizeOptions(SeriesOptions, total=False):
+    """Keyword arguments of `optimize` in Python."""
+
+    starter: FilePath | None
+    control: Literal["random"] | None
 
 
 class RunSettings(Record, frozen=True, kw_only=True):

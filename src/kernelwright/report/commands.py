@@ -6,7 +6,7 @@ import shlex
 from typing import Literal
 
 from kernelwright.devices.backend import BACKEND
-from kernelwright.model import BUDGET_LIMITS, Budget, LibraryMode
+from kernelwright.model import BUDGET_LIMITS, SWITCHES, Budget, LibraryMode
 from kernelwright.report.view import RunView
 
 KERNEL = "best_kernel.py"
@@ -29,10 +29,7 @@ def repeat_commands(view: RunView) -> list[str]:
     if settings.lessons is not None:
         words += ["--lessons", settings.lessons]
     words += ["--known", settings.known] if settings.known is not None else []
-    words += ["--no-known"] if settings.no_known else []
-    words += ["--no-cache"] if settings.no_cache else []
-    words += ["--unqualified"] if settings.unqualified else []
-    words += ["--no-source"] if settings.no_source else []
+    words += [switch.flag for switch in SWITCHES if getattr(settings, switch.name)]
     commands = [words]
     if view.best is not None:
         commands += [command_on_best(verb, view) for verb in ("verify", "bench", "profile")]
