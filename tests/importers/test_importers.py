@@ -150,3 +150,10 @@ def test_a_pipe_among_the_files_is_not_read_which_would_never_end(tmp_path: Path
 def test_a_byte_order_mark_is_no_part_of_a_kernel(tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text(kernel(1), encoding="utf-8-sig")
     assert read_seeds(tmp_path / "one.py", None)[1].seeds[0].candidate.source == kernel(1)
+
+
+def test_files_with_another_entry_are_seeds(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text("def custom_kernel(data):\n    return data\n")
+    (tmp_path / "two.py").write_text("def solve(x, out):\n    pass\n")
+    (tmp_path / "three.py").write_text("from torch.autograd import Function\n\n\nclass Scale(Function):\n    pass\n")
+    assert sorted(seed.name for seed in read_seeds(tmp_path, None)[1].seeds) == ["one", "three", "two"]

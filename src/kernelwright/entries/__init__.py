@@ -27,6 +27,14 @@ ENTRIES: dict[str, Callable[[ast.Module, ProblemInfo], str | None]] = {
 Raises `NotCalled` for a file of its form that the problem cannot call."""
 
 
+NAMES = frozenset({"ModelNew", "kernel_function", custom_kernel.NAME, solve.NAME})
+
+
+def has_entry(tree: ast.Module) -> bool:
+    """Whether a file has the form of a candidate, for some problem."""
+    return bool(NAMES & {one.name for one in bindings(tree)} or autograd_function.classes_of(tree))
+
+
 def with_entry(source: str, problem: ProblemInfo) -> str:
     """The source with an entry; unchanged where it has one, has none of the forms, or does not parse. Raises
     `NotCalled`."""

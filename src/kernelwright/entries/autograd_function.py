@@ -16,13 +16,17 @@ BASES = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"
 METHODS = ("forward", "backward")
 
 
+def classes_of(tree: ast.Module) -> list[ast.ClassDef]:
+    """The autograd functions of a file, at module level."""
+    paths = imported_paths(tree)
+    return [node for node in tree.body if isinstance(node, ast.ClassDef)
+            and any(dotted(base, paths) in BASES for base in node.bases)]  # fmt: skip
+
+
 def entry(tree: ast.Module, problem: ProblemInfo) -> str | None:
     if not problem.gradients:
         return None
-    paths = imported_paths(tree)
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)
-               and any(dotted(base, paths) in BASES for base in node.bases)]  # fmt: skip
-    if not classes:
+    if not (classes := classes_of(tree)):
         return None
     if len(classes) > 1:
         names = ", ".join(one.name for one in classes)

@@ -13,7 +13,7 @@ from typing import Literal
 
 from kernelwright.errors import RequestError
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import defaults_of
+from kernelwright.source.bindings import bindings, defaults_of
 from kernelwright.source.signatures import CallArgument, bind
 
 
@@ -64,7 +64,12 @@ def signature_of(source: str, function: str) -> Signature:
         node for node in syntax.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == function
     ]
     if not functions:
-        raise RequestError(f"the candidate has no function {function}")
+        raise RequestError(
+            f"the candidate has no function {function}",
+            "an autograd function is judged and timed; a package needs kernel_function and kernel_backward"
+            if function in {one.name for one in bindings(syntax.parse(source))}
+            else "",
+        )
     arguments = functions[-1].args
     groups = {
         Parameter.POSITIONAL_ONLY: arguments.posonlyargs,

@@ -28,7 +28,7 @@ IMPORTERS = {
     "kernelagent": Importer("KernelAgent's artifact folders", kernelagent.claims, kernelagent.read),
     "openevolve": Importer("OpenEvolve's checkpoints", openevolve.claims, openevolve.read),
     "history": Importer("a config tuner's history.csv", history.claims, history.read),
-    "python": Importer("any file with kernel_function or ModelNew", python_file.claims, python_file.read),
+    "python": Importer("any file with a candidate's entry", python_file.claims, python_file.read),
 }
 
 

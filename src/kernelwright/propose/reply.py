@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 
 from kernelwright.codec import sha
+from kernelwright.entries import has_entry
 from kernelwright.model import Candidate, Trial
 from kernelwright.source import parse as syntax
 
@@ -90,7 +91,7 @@ def checked(source: str) -> str:
         what = error.msg if isinstance(error, SyntaxError) else str(error)
         raise Unusable(f"the code does not parse as Python{where}: {what}") from error
     defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    if not defined.intersection(ENTRY_POINTS):
+    if not has_entry(tree):
         names = ", ".join(sorted(defined)) or "nothing"
         raise Unusable(f"the code defines neither {' nor '.join(ENTRY_POINTS)} (it defines {names})")
     return source
