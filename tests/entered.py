@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelwright.model import Bound, Case, CaseInfo, ProblemInfo, Scalar, TensorSpec
+from kernelwright.model import Bound, Case, CaseInfo, LibraryMode, ProblemInfo, Scalar, TensorSpec
 
 Shape = tuple[int, ...]
 
@@ -27,5 +27,5 @@ def case(
     )  # fmt: skip
 
 
-def problem(*cases: CaseInfo, gradients: bool = False) -> ProblemInfo:
-    return ProblemInfo(name="made", format="native", source="", cases=cases, gradients=gradients)
+def problem(*cases: CaseInfo, gradients: bool = False, library: LibraryMode = "finish") -> ProblemInfo:
+    return ProblemInfo(name="made", format="native", source="", cases=cases, gradients=gradients, library=library)

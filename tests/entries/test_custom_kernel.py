@@ -22,7 +22,10 @@ def test_a_problem_with_several_arguments_passes_a_tuple_of_them() -> None:
     assert with_entry(FILE, several).endswith("def kernel_function(x, out):\n    return custom_kernel((x, out))\n")
 
 
-@pytest.mark.parametrize("text", ["x = 1\n", "def f(:\n", f"{FILE}\n\nclass ModelNew:\n    pass\n"])
+DEEP = pytest.param("x = " + "-" * 20000 + "1", id="deep")
+
+
+@pytest.mark.parametrize("text", ["x = 1\n", "def f(:\n", DEEP, f"{FILE}\n\nclass ModelNew:\n    pass\n"])
 def test_another_file_stays_as_it_is(text: str) -> None:
     assert with_entry(text, problem(case({"x": (4,)}, [(4,)]))) == text
 

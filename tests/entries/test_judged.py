@@ -8,6 +8,7 @@ from evaluated import StartedWorker
 from gpu_mode_task import KERNEL, write_task
 from kernelwright.model import Candidate, Evaluation, Loading, Status
 from kernelwright.problems import find_problem
+from output_code import FILE
 
 SUM = """\
 import torch
@@ -167,3 +168,13 @@ def test_an_autograd_function_is_judged_as_a_forward_and_its_backward(
     assert "the gradient of x" in wrong.reason
     less = judged(shared_worker, tmp_path / "scale.py", FUNCTION.replace("grad_x, parts.sum(0)", "None, parts.sum(0)"))
     assert (less.status, "backward gives no gradient of x" in less.reason) == (Status.REJECTED, True)
+
+
+def test_output_code_is_judged_at_the_sizes_that_it_was_compiled_for(
+    shared_worker: StartedWorker, tmp_path: Path
+) -> None:
+    (tmp_path / "total.py").write_text(SUM.replace("n=4096", "n=70"))
+    found = judged(shared_worker, tmp_path / "total.py", FILE)
+    assert found.status is Status.PASSED, found.reason
+    wrong = judged(shared_worker, tmp_path / "total.py", FILE.replace("tmp0 + tmp1", "tmp0 - tmp1"))
+    assert wrong.status is Status.WRONG

@@ -105,5 +105,5 @@ def test_a_candidate_with_both_forms_is_a_model() -> None:
 
 def test_an_autograd_function_is_refused_with_what_a_package_needs() -> None:
     source = "import torch\n\n\nclass Scale(torch.autograd.Function):\n    pass\n\n\nkernel_function = Scale\n"
-    with pytest.raises(RequestError, match="no function kernel_function .*needs kernel_function and kernel_backward"):
+    with pytest.raises(RequestError, match=r"no function kernel_function .*needs kernel_function and kernel_backward"):
         bound_arguments(source, INPUTS, (), ())

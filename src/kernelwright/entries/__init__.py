@@ -3,36 +3,48 @@
     custom_kernel    custom_kernel(data), as submissions to GPU MODE have it
     solve            solve(input, output, N), which writes into given outputs
     autograd_function    a torch.autograd.Function, for problems that state GRADIENTS
+    output_code      Inductor's output_code.py, which is converted
 
-A form adds the function that the recorder calls, behind the file's own lines, which keep their numbers. Pure syntax:
-nothing is run, and the written text is checked, recorded and judged like any other.
+A form adds the function that the recorder calls, behind the file's own lines, which keep their numbers; the last one
+writes another file. Pure syntax: nothing is run, and the text is checked, recorded and judged like any other.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from typing import NamedTuple
 
-from kernelwright.entries import autograd_function, custom_kernel, solve
+from kernelwright.entries import autograd_function, custom_kernel, output_code, solve
+from kernelwright.entries.called import NotCalled
 from kernelwright.model import ProblemInfo
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import bindings
 
-ENTRIES: dict[str, Callable[[ast.Module, ProblemInfo], str | None]] = {
-    "custom_kernel": custom_kernel.entry,
-    "solve": solve.entry,
-    "torch.autograd.Function": autograd_function.entry,
-}
-"""By name of a form, a function from a file to the text of its entry for a problem; None for a file of another form.
-Raises `NotCalled` for a file of its form that the problem cannot call."""
 
+class Entry(NamedTuple):
+    """write: from a file and a problem to the text of an entry; None for a file of another form. Raises `NotCalled` for
+    a file of its form that the problem cannot call. is_whole: whether the text replaces the file."""
+
+    write: Callable[[ast.Module, ProblemInfo], str | None]
+    is_whole: bool = False
+
+
+ENTRIES = {
+    "custom_kernel": Entry(custom_kernel.entry),
+    "solve": Entry(solve.entry),
+    "torch.autograd.Function": Entry(autograd_function.entry),
+    "output_code.py": Entry(output_code.converted, is_whole=True),
+}
+"""The forms, by name."""
 
 NAMES = frozenset({"ModelNew", "kernel_function", custom_kernel.NAME, solve.NAME})
 
 
 def has_entry(tree: ast.Module) -> bool:
     """Whether a file has the form of a candidate, for some problem."""
-    return bool(NAMES & {one.name for one in bindings(tree)} or autograd_function.classes_of(tree))
+    named = NAMES & {one.name for one in bindings(tree)}
+    return bool(named or autograd_function.classes_of(tree) or dict(output_code.kernel_sources(tree)))
 
 
 def with_entry(source: str, problem: ProblemInfo) -> str:
@@ -40,9 +52,16 @@ def with_entry(source: str, problem: ProblemInfo) -> str:
     `NotCalled`."""
     try:
         tree = syntax.parse(source)
-    except (SyntaxError, ValueError):
+        named = {"ModelNew", "kernel_function"} & {one.name for one in bindings(tree)}
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return source
-    if {"ModelNew", "kernel_function"} & {one.name for one in bindings(tree)}:
+    if named:
         return source
-    text = next((text for write in ENTRIES.values() if (text := write(tree, problem)) is not None), None)
-    return source if text is None else f"{source.rstrip()}\n\n\n{text}\n"
+    for name, form in ENTRIES.items():
+        try:
+            text = form.write(tree, problem)
+        except RecursionError as error:
+            raise NotCalled(f"the file is nested too deeply to look for {name}: write kernel_function") from error
+        if text is not None:
+            return text if form.is_whole else f"{source.rstrip()}\n\n\n{text}\n"
+    return source

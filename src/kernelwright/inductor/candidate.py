@@ -82,15 +82,19 @@ def _in_words(generated: Generated) -> Iterator[None]:
     try:
         yield
     except UnknownText as error:
-        raise NotConverted(f"{error}, in the text of torch {generated.torch}") from error
+        raise NotConverted(f"{error}, in the text of {_writer(generated)}") from error
     except NotConverted:
         raise
     except Exception as error:  # the text is Inductor's own, in whatever form
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(frame.filename).name}:{frame.lineno}"
         raise NotConverted(
-            f"text of torch {generated.torch} in an unknown form ({type(error).__name__}: {error}; {where})"
+            f"text of {_writer(generated)} in an unknown form ({type(error).__name__}: {error}; {where})"
         ) from error
+
+
+def _writer(generated: Generated) -> str:
+    return f"torch {generated.torch}" if generated.torch else "output_code.py"
 
 
 def _texts(generated: Generated, library: LibraryMode, split: bool) -> list[str]:
@@ -241,8 +245,9 @@ def _header(torch: str, is_sized: bool, library: Sequence[str], functions: Colle
     more = f"\n{LIBDEVICE}" if any("libdevice." in one for one in functions) else ""
     steps = f" Library steps: {', '.join(dict.fromkeys(library))}." if library else ""
     served = "They were generated for symbols in place of sizes, which are read from shapes; others are refused."
+    writer = f"torch.compile of torch {torch}" if torch else "torch.compile"
     return (
-        f'"""Converted from the kernels that torch.compile of torch {torch} generates for the reference.\n\n'
+        f'"""Converted from the kernels that {writer} generates for the reference.\n\n'
         f'{served if is_sized else f"They serve the {CAPTURED_ONLY}: all others are refused."}{steps}\n"""\n\n'
         f"{IMPORTS}{more}"
     )

@@ -33,8 +33,10 @@ class Holes:
 
     def at(self, node: ast.expr, point: int) -> int | float:
         """The value of an expression at one of the sizes. Raises `NotConverted` where it is not a number."""
+        if not is_arithmetic(node):
+            raise NotConverted(f"sizes that are more than arithmetic: {ast.unparse(node)[:120]}")
         try:
-            # eval is safe here: Inductor generated the text.
+            # eval is safe here: see `is_arithmetic`.
             value: int | float = eval(ast.unparse(node), dict(FUNCTIONS), {n: v[point] for n, v in self.values.items()})
         except Exception as error:
             raise NotConverted(f"sizes that are not numbers: {ast.unparse(node)[:120]}") from error
@@ -48,6 +50,27 @@ class Holes:
         """A name for an expression of the host code."""
         self.found[name] = ast.parse(text, mode="eval").body
         self.values[name] = tuple(self.at(self.found[name], point) for point in range(POINTS + 1))
+
+
+ARITHMETIC = (
+    ast.expr_context, ast.Constant, ast.Name, ast.UnaryOp, ast.unaryop, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div,
+    ast.FloorDiv, ast.Mod, ast.Pow, ast.IfExp, ast.Compare, ast.cmpop, ast.BoolOp, ast.boolop, ast.Call, ast.Attribute,
+)  # fmt: skip
+"""Nodes of expressions that are evaluated. The text may be that of a candidate, which is not trusted."""
+
+
+def is_arithmetic(node: ast.expr) -> bool:
+    """Whether an expression can be evaluated: with functions of FUNCTIONS, numbers, and powers of floats only."""
+    inside = [*ast.walk(node)]
+    attributes = {ast.unparse(one) for one in inside if isinstance(one, ast.Attribute)}
+    constants = [one.value for one in inside if isinstance(one, ast.Constant)]
+    bases = [one.left for one in inside if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Pow)]
+    return (
+        all(isinstance(one, ARITHMETIC) for one in inside)
+        and attributes <= {"triton.cdiv"}
+        and all(isinstance(one, int | float) for one in constants)
+        and all(isinstance(one, ast.Call) and ast.unparse(one.func) == "float" for one in bases)
+    )
 
 
 class _Cdiv:

@@ -168,8 +168,9 @@ class Generated(Record, frozen=True, kw_only=True):
     kernels. rows: the same with rows that are reduced in one piece, if `captures` loop over them. inputs: forward's
     arguments in order (of nested ones the leaves), each with None for a tensor, else the Python literal of its value.
     mutates: those that are changed in place. arguments, returns: how arguments and outputs are nested
-    (`worker.plan.structure`), "" if they are not. precision: of float32 products. is_only_case: whether the problem
-    states no other case than the timed one, so that a kernel may serve its sizes only. reason: why nothing was
+    (`worker.plan.structure`), "" if they are not. precision: of float32 products. torch: its version,
+    "" if it is not known. is_only_case: whether the problem states no other case than the timed one, so that a kernel
+    may serve its sizes only. reason: why nothing was
     generated, or not at all sizes, or no templates or rows; empty if nothing failed.
     """
 
