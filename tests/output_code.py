@@ -42,10 +42,11 @@ del async_compile
 def call(args):
     arg0_1, arg1_1 = args
     args.clear()
-    assert_size_stride(arg0_1, (70, ), (1, ))
+    assert_size_stride(arg0_1, (70, ), (1, ), 'input')
     assert_size_stride(arg1_1, (70, ), (1, ))
     with torch.cuda._DeviceGuard(0):
         torch.cuda.set_device(0)
+        arg0_1 = copy_if_misaligned(arg0_1)
         buf0 = empty_strided_cuda((70, ), (1, ), torch.float32)
         stream0 = get_raw_stream(0)
         triton_poi_fused_add_0.run(arg0_1, arg1_1, buf0, 70, stream=stream0)

@@ -37,6 +37,8 @@ ELEMENTS_PER_WARP = 256
 MOST_WARPS = 8
 PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm"})
 """Functions of `extern_kernels` that are operators of PyTorch with the same arguments."""
+ALIGNED = frozenset({"copy_misaligned", "copy_if_misaligned"})
+"""Functions that return their argument, or a copy that begins at a multiple of 16 bytes."""
 LEFT_OUT = frozenset({"assert_size_stride", "clear", "set_device", "get_raw_stream", "assert_alignment"})
 
 
@@ -201,6 +203,10 @@ class Host:
             case ast.Expr(value=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name))) if name in LEFT_OUT:
                 pass
             case ast.Assign(value=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name))) if name in LEFT_OUT:
+                pass
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id=called), args=[ast.Name(id=old)])
+            ) if name == old and called in ALIGNED:
                 pass
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=old)):
                 self.steps.append(Alias(name=name, view=View(tensor=self.name(old))))
