@@ -1,7 +1,7 @@
 """Cumulative sum along the rows of a matrix: each output depends on all that stand before it.
 
 Long rows in float32 only: on a GPU, PyTorch adds in the dtype of the matrix, from block to block of a row, and in
-bfloat16 is so far off that what it allows a kernel would let pass an answer rounded to 3 bits.
+bfloat16 its own result has few digits right.
 """
 
 import torch

@@ -86,7 +86,9 @@ def test_every_block_of_recorded_kernels_gets_a_size(file: Path) -> None:
 @pytest.mark.parametrize(("text", "is_one"), [
     ("2 * x + triton.cdiv(x, 3) // max(y, 1)", True),
     ("float(x) ** (-0.5)", True),
+    ("(1.0 / float(width) ** 0.5) ** 0.5", True),
     ("9 ** 9 ** 9", False),
+    ("(x + y) ** 9", False),
     ("().__class__", False),
     ("[x for x in y]", False),
     ("'a' * 9", False),

@@ -75,6 +75,6 @@ def test_a_case_tells_a_sum_from_a_rounded_one(tmp_path: Path, case: Case) -> No
 
 
 @pytest.mark.parametrize("columns", [2048, 65536])
-def test_rows_in_bfloat16_would_not(tmp_path: Path, columns: int) -> None:
-    found = on_a_gpu(tmp_path, "bfloat16", 1024, columns)
-    assert "rounded to 3 bits" in [answer.name for answer in found.accepted]
+def test_rows_in_bfloat16_do_too(tmp_path: Path, columns: int) -> None:
+    """By the limit of the rms error on the problem's own inputs: PyTorch's own error alone would let it pass."""
+    assert on_a_gpu(tmp_path, "bfloat16", 1024, columns).accepted == ()

@@ -12,6 +12,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from fakes import PROBLEM
 from kernelwright.model import Candidate, Status
 from kernelwright.worker.judge.messages import Fill, ToJudge
 from kernelwright.worker.processes.lease import Lease
@@ -66,19 +67,22 @@ def test_candidates_in_turn_start_one_interpreter_each(session: Session, monkeyp
     with monkeypatch.context() as patch, ThreadPoolExecutor() as threads:
         watch(session, patch, lambda child: started.update([child.role]))
         patch.setattr(Lease, "acquire", politely)
-        found = list(threads.map(lambda candidate: evaluate(session, candidate, "verify"), candidates))
+        found = list(threads.map(lambda candidate: evaluate(session, candidate, "search"), candidates))
     assert [one.status for one in found] == [Status.PASSED] * 2
     assert started["interpreter"] == 2
     assert all(one.stages_s["wait"] >= 0 and one.stages_s["verify"] > 0 for one in found)
     draws_s = [one.stages_s.get("draws", 0.0) for one in found]
-    again = evaluate(session, Candidate(source=CANDIDATE.replace("double_kernel", "third_kernel")), "verify")
+    again = evaluate(session, Candidate(source=CANDIDATE.replace("double_kernel", "third_kernel")), "search")
     assert sum(draws_s) > 0, "the first candidate on a draw has its tolerance measured"
     assert "draws" not in again.stages_s
 
 
 def test_the_lease_is_released_after_a_stage_that_follows_the_undisturbed_part() -> None:
     processes = SimpleNamespace(on_gpu=False, lease=Lease(None), replay_for=lambda candidate: None)
-    subject = Subject(cast(Session, SimpleNamespace(processes=processes, measured_s=0.0)), Candidate(source=""))
+    subject = Subject(
+        cast(Session, SimpleNamespace(processes=processes, measured_s=0.0, loaded=lambda: PROBLEM)),
+        Candidate(source=""),
+    )
     with subject.undisturbed(), subject.leased("verify"):
         pass
     with subject.leased("profile"):

@@ -69,8 +69,21 @@ def is_arithmetic(node: ast.expr) -> bool:
         all(isinstance(one, ARITHMETIC) for one in inside)
         and attributes <= {"triton.cdiv"}
         and all(isinstance(one, int | float) for one in constants)
-        and all(isinstance(one, ast.Call) and ast.unparse(one.func) == "float" for one in bases)
+        and all(map(_is_float, bases))
     )
+
+
+def _is_float(node: ast.expr) -> bool:
+    """Whether the value of arithmetic is a float, whatever its names are: a power of large whole numbers has no end."""
+    match node:
+        case ast.Constant(value=float()) | ast.Call(func=ast.Name(id="float")) | ast.BinOp(op=ast.Div()):
+            return True
+        case ast.BinOp(left=left, right=right):
+            return _is_float(left) or _is_float(right)
+        case ast.UnaryOp(operand=operand):
+            return _is_float(operand)
+        case _:
+            return False
 
 
 class _Cdiv:
