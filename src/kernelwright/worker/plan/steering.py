@@ -65,4 +65,5 @@ class Exercised:
         for kernel, lacking in dict.fromkeys((kernel, lacking) for (kernel, _), lacking in first.items()):
             listed = ", ".join(what for (one, what), found in first.items() if (one, found) == (kernel, lacking))
             number, case = lacking
-            yield f"{NEVER_EXERCISED}{kernel}: {listed} ({number:g} on case {case}, at most 1 where it was judged)"
+            before = "at most 1" if (kernel, LAUNCHES) in self.most else "none"
+            yield f"{NEVER_EXERCISED}{kernel}: {listed} ({number:g} on case {case}, {before} where it was judged)"
