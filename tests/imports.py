@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -42,14 +43,13 @@ def file_of(name: str) -> Path | None:
     return None
 
 
-@cache
-def needed(file: Path) -> frozenset[Path]:
-    """The files of tests/ and src/ that a file imports, in functions too, and what these import."""
-    found, todo = {file}, [file]
+def needed(file: Path, nested: bool) -> Iterator[Path]:
+    """A file, the files of tests/ and src/ that it imports, and what these import. nested: in functions as well."""
+    todo, seen = [file], {file}
     while todo:
-        for name in imported(todo.pop(), nested=True):
-            new = file_of(name)
-            if new is not None and new not in found:
-                found.add(new)
-                todo.append(new)
-    return frozenset(found)
+        yield (one := todo.pop())
+        for name in imported(one, nested):
+            found = file_of(name)
+            if found is not None and found not in seen:
+                seen.add(found)
+                todo.append(found)

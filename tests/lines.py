@@ -1,7 +1,7 @@
 """Prints the lines of Python under src and tests, and fails where src has grown by more than 3 %: part of `make test`.
 
-Tests that are data (`NOT_COUNTED`) are left out. Whoever needs more lines under src moves SRC, and says why in the
-commit.
+Tests that are data (`NOT_COUNTED`) are left out. A change that needs more lines under src moves SRC, and says why in
+its commit.
 """
 
 from __future__ import annotations

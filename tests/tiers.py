@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from imports import TESTS, file_of, imported
+from imports import TESTS, file_of, imported, needed
 
 HEAVY = frozenset({"torch", "triton", "numpy", "matplotlib"})
 STARTS = HEAVY | {
@@ -55,16 +55,9 @@ def _starts(file: Path) -> bool:
 @cache
 def _is_heavy(file: Path) -> bool:
     """Whether importing a file of the package imports one of HEAVY."""
-    todo, seen = [file], {file}
-    while todo:
-        for name in imported(todo.pop(), nested=False):
-            if name.partition(".")[0] in HEAVY:
-                return True
-            found = file_of(name)
-            if found is not None and found not in seen:
-                seen.add(found)
-                todo.append(found)
-    return False
+    return any(
+        name.partition(".")[0] in HEAVY for one in needed(file, nested=False) for name in imported(one, nested=False)
+    )
 
 
 @contextmanager

@@ -25,7 +25,7 @@ def changed(folder: Path, base: str = "main") -> set[Path]:
 def touched(files: set[Path], tests: Path = TESTS) -> list[Path]:
     """The test files that import one of `files`, or are one."""
     every = sorted(one for one in tests.rglob("test_*.py") if "gpu" not in one.relative_to(tests).parts)
-    return [one for one in every if needed(one) & files]
+    return [one for one in every if any(file in files for file in needed(one, nested=True))]
 
 
 def main() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,6 +39,12 @@ def shown(**options: object) -> DryRun:
     )
 
 
+def searched(**given: Any) -> None:
+    """Run what the dry run shows the first prompt of."""
+    desk = Desk(lambda text: None, starting(FakeWorker()))
+    optimize("double.py", proposer="openai", model="m", trials=2, in_flight=1, desk=desk, **given)
+
+
 @pytest.mark.parametrize("starter", ["kernel.py", None])
 @pytest.mark.parametrize("options", [{}, {"plan": True, "temperature": 0.5, "max_tokens": 99}, {"edits": "diff"}])
 def test_the_first_prompt_is_what_a_run_sends_first(starter: str | None, options: dict[str, object]) -> None:
@@ -45,15 +52,7 @@ def test_the_first_prompt_is_what_a_run_sends_first(starter: str | None, options
         given = {"starter": starter, "proposer_option": options, "base_url": server.url, "option": {"tuning": 0}}
         found = shown(**given)
         assert server.seen == []
-        optimize(
-            "double.py",
-            proposer="openai",
-            model="m",
-            trials=2,
-            in_flight=1,
-            desk=Desk(lambda text: None, starting(FakeWorker())),
-            **given,
-        )
+        searched(**given)
         assert found.document == server.seen[0].document
         assert found.address == server.url + server.seen[0].path
 
@@ -70,15 +69,7 @@ def test_where_the_search_tunes_first_the_prompt_shows_the_results_as_in_a_run()
             "double.py", proposer="openai", model="m", desk=Desk(lambda text: None, starting(worker)), **given
         )
         assert len(worker.calls) > 2, "the starter and its tunings"
-        optimize(
-            "double.py",
-            proposer="openai",
-            model="m",
-            trials=2,
-            in_flight=1,
-            desk=Desk(lambda text: None, starting(FakeWorker())),
-            **given,
-        )
+        searched(**given)
         assert found.document == server.seen[0].document
 
 

@@ -88,6 +88,14 @@ def get_init_inputs():
     return []
 """
 
+
+@pytest.fixture
+def sums(worker: ProcessWorker, tmp_path: Path) -> ProcessWorker:
+    (tmp_path / "sums.py").write_text(SUMS)
+    worker.load(str(tmp_path / "sums.py"))
+    return worker
+
+
 SPLIT = """
 import torch
 import triton
@@ -124,26 +132,18 @@ def kernel_function(x):
 LAST_ONLY = SPLIT.replace("total += tl.load", "total = tl.load")
 
 
-def test_a_wrong_join_of_splits_is_refused_where_every_small_case_has_one_split(
-    worker: ProcessWorker, tmp_path: Path
-) -> None:
-    (tmp_path / "sums.py").write_text(SUMS)
-    worker.load(str(tmp_path / "sums.py"))
-    found = worker.evaluate(Candidate(source=SPLIT), "verify")
+def test_a_wrong_join_of_splits_is_refused_where_every_small_case_has_one_split(sums: ProcessWorker) -> None:
+    found = sums.evaluate(Candidate(source=SPLIT), "verify")
     assert (found.status, found.unjudged) == (Status.PASSED, ()), found.reason
-    found = worker.evaluate(Candidate(source=LAST_ONLY), "verify")
+    found = sums.evaluate(Candidate(source=LAST_ONLY), "verify")
     assert found.status is Status.WRONG
     assert found.reason.startswith("case derived_cols_5000: ")
 
 
-def test_what_no_derived_case_exercises_is_named(worker: ProcessWorker, tmp_path: Path) -> None:
+def test_what_no_derived_case_exercises_is_named(sums: ProcessWorker) -> None:
     """Both numbers have to be large at once here."""
-    (tmp_path / "sums.py").write_text(SUMS)
-    worker.load(str(tmp_path / "sums.py"))
     rare = SPLIT.replace("triton.cdiv(cols, 1024)", "triton.cdiv(cols, 1024 if rows > 100 else 8192)")
-    found = worker.evaluate(
-        Candidate(source=rare.replace("BLOCK=1024", "BLOCK=1024 if rows > 100 else 8192")), "verify"
-    )
+    found = sums.evaluate(Candidate(source=rare.replace("BLOCK=1024", "BLOCK=1024 if rows > 100 else 8192")), "verify")
     assert found.status is Status.PASSED, found.reason
     many = "(5 on case timed, at most 1 where it was judged)"
     assert found.unjudged == (
@@ -173,19 +173,15 @@ def kernel_function(x):
 """
 
 
-def test_a_result_that_depends_on_masked_lanes_without_other_is_not_verified(
-    worker: ProcessWorker, tmp_path: Path
-) -> None:
-    (tmp_path / "sums.py").write_text(SUMS)
-    worker.load(str(tmp_path / "sums.py"))
-    found = worker.evaluate(Candidate(source=LARGEST), "search")
+def test_a_result_that_depends_on_masked_lanes_without_other_is_not_verified(sums: ProcessWorker) -> None:
+    found = sums.evaluate(Candidate(source=LARGEST), "search")
     assert found.status is Status.NOT_VERIFIED
     line = "`x = tl.load(x_ptr + tl.program_id(0) * cols + at, mask=at < cols)` in sum_kernel"
     assert found.reason == (
         f"case small: not verified: the result depends on masked lanes of a load without other: {line}"
     )
     twin = LARGEST.replace("tl.sum(x)", "tl.sum(tl.where(at < cols, x, 0.0))")
-    assert worker.evaluate(Candidate(source=twin), "search").status is Status.PASSED
+    assert sums.evaluate(Candidate(source=twin), "search").status is Status.PASSED
 
 
 AT_ONCE = """
@@ -219,12 +215,10 @@ def kernel_function(x):
 
 
 def test_programs_that_read_what_others_may_not_have_written_are_not_verified_on_a_derived_case(
-    worker: ProcessWorker, tmp_path: Path
+    sums: ProcessWorker,
 ) -> None:
     """Every stated small case has one split. `SPLIT` is the honest twin: the sum of parts is a launch of its own."""
-    (tmp_path / "sums.py").write_text(SUMS)
-    worker.load(str(tmp_path / "sums.py"))
-    found = worker.evaluate(Candidate(source=AT_ONCE), "verify")
+    found = sums.evaluate(Candidate(source=AT_ONCE), "verify")
     assert found.status is Status.NOT_VERIFIED
     assert found.reason.startswith(
         "case derived_cols_5000: not verified: programs of one launch load and store the same"

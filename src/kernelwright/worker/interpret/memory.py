@@ -62,7 +62,7 @@ def install() -> None:
 
 
 def _with_other(load: Callable[..., Any]) -> Callable[..., Any]:
-    """A masked load that notes masked lanes without `other`, and fills them where it is told to."""
+    """A masked load that notes masked lanes without `other`, and fills those of `accesses.filled`."""
 
     def loaded(self: Any, pointers: Any, mask: Any, other: Any, *more: Any, **options: Any) -> Any:
         if other is None and not np.all(mask.data):

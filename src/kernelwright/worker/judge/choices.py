@@ -121,7 +121,7 @@ class Pick:
 
 
 class Choosing(TorchDispatchMode):
-    """Sees and changes what operators choose while forward runs (`choice_of`).
+    """Sees and changes what operators choose while forward runs (`CHOICES`).
 
     kept: the picks of an earlier run, which are taken again in rows with equal values: so runs with rounded or moved
     values differ by no choice. last: take the first (False) or the last (True) of equal values; None: PyTorch's own.
