@@ -204,7 +204,7 @@ def judged(
     otherwise = chosen_otherwise(instance, exact, seen, distribution)
     others = [[narrowed(one, p.dtype) for one in some] for some, p in zip(otherwise, produced, strict=True)]
     for some, o, p in zip(others, own, produced, strict=True):
-        if tolerance.MULTIPLES.get(p.dtype, (2.0, 2.0))[1] * o.rms_rel > tolerance.most_rms(p.dtype, not lenient):
+        if tolerance.multiples_of(p.dtype)[1] * o.rms_rel > tolerance.most_rms(p.dtype, not lenient):
             some.append(p.float())  # the dtype of `narrowed`
     expected = [narrowed(e, p.dtype) for e, p in zip(exact, produced, strict=True)]
     parts = (

@@ -260,7 +260,7 @@ def allowed(
     scale = Scale(max(e.scale.largest for e in own), max(e.scale.rms for e in own))
     if is_quantized(dtype) or (known and (is_exact(own) if exact is None else exact and is_exact(own))):
         return Allowed(max_rel=0.0, rms_rel=0.0, exact=True, scale=scale, quantized=is_quantized(dtype))
-    largest, rms = multiples or MULTIPLES.get(dtype, (2.0, 2.0))
+    largest, rms = multiples or multiples_of(dtype)
     # Sums are accumulated in fp32, sums of fp64 in fp64. The rounding errors of n terms add up like a random walk
     # (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., section 2.8).
     ulp = torch.finfo(dtype).eps
@@ -278,6 +278,11 @@ def allowed(
         scale=scale,
         most_rms=most_rms,
     )
+
+
+def multiples_of(dtype: torch.dtype) -> tuple[float, float]:
+    """MULTIPLES of a real dtype, with those of dtypes that have none of their own."""
+    return MULTIPLES.get(dtype, (2.0, 2.0))
 
 
 def most_rms(dtype: torch.dtype, as_given: bool) -> float:
