@@ -2,7 +2,7 @@
 # What it is not: the build. Packaging lives in pyproject.toml, versions in requirements/tested.txt.
 # The rule: nothing is installed outside .venv, and a second call installs nothing.
 
-.PHONY: demo check touched test test-gpu newest versions targets mutants lint style types tested docs example site setup clean
+.PHONY: demo check touched test test-gpu newest versions targets mutants lint style types tested docs example notebook site setup clean
 .DEFAULT_GOAL := check
 # Thousands of modules and tests are compiled once, not in every process of every run.
 unexport PYTHONDONTWRITEBYTECODE
@@ -29,7 +29,10 @@ docs: $(STAMP)
 
 example: $(STAMP)
 	$(BIN)/kernelwright report gallery/max_pool3d/runs/mailbox --format html --plots docs/example > docs/example/report.html
-	KERNELWRIGHT_SCREENSHOTS=docs/example $(BIN)/pytest tests/report/page/test_in_browser.py -k looked_at
+	PYTHONPATH=tests $(BIN)/python docs/report_pictures.py
+
+notebook: $(STAMP)
+	$(BIN)/python docs/run_notebook.py
 
 site: $(STAMP)
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/site

@@ -65,7 +65,7 @@ def run(command: Sequence[str], minutes: float, log: Path) -> dict[str, Any]:
 
 
 def ours(out: Path, minutes: float) -> None:
-    from kernelwright.evaluator.launch import start_worker
+    from kernelwright.evaluator.client import start_worker
 
     with start_worker() as worker:
         print(f"measured on {worker.environment().device}", flush=True)  # and the peaks are known from now on
@@ -144,7 +144,7 @@ def triton_config(config: dict[str, int]) -> Any:
 
 def judge(out: Path) -> None:
     """Both choices and their rivals in turn, on one GPU, in one process: what they really take."""
-    from kernelwright.evaluator.launch import start_worker
+    from kernelwright.evaluator.client import start_worker
     from kernelwright.spaces import recorded
     from kernelwright.spaces.written import candidate_for
 

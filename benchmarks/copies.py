@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from kernelwright import stats
 from kernelwright.errors import KernelwrightError
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import start_worker
 from kernelwright.model import Candidate
 
 try:  # a tree from before the exchange of places has one rule and one floor

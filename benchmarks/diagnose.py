@@ -16,7 +16,7 @@ from pathlib import Path
 
 from kernelwright.codec import document_text
 from kernelwright.errors import KernelwrightError
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import start_worker
 from kernelwright.model import Candidate, CaseInfo
 from kernelwright.problems import find_problem
 from kernelwright.report.profiled import Profiled, document, profiled

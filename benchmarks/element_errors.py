@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import start_worker
 from kernelwright.model import Candidate, Status
 from kernelwright.search.convergence import gpu_s
 from kernelwright.worker.judge.elementwise import MULTIPLE

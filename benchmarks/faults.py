@@ -1,10 +1,11 @@
 """What the judge says of wrong kernels and of their honest twins, which people wrote without looking at it.
 
     python benchmarks/faults.py benchmarks/faults/seen OUT.jsonl [--workers N] [--only NAME] [--minutes M] [--times N]
+        [--cases stated] [--library any]
 
-FOLDER has a folder for each problem: problem.py, honest.py, and kernels wrong_KIND.py, whose first line says what is
-wrong. OUT gets a line of JSON for each verdict; what has a line is not judged again, so that the work can be done in
-parts. `benchmarks/faults/check.py` shows on stated inputs that each wrong kernel is wrong. Without a GPU the small cases
+FOLDER has a folder for each problem: problem.py, honest.py, and kernels wrong*.py, whose first line says the fault.
+OUT gets a line of JSON for each verdict; what has a line is not judged again, so that the work can be done in parts.
+`benchmarks/faults/check.py` shows on stated inputs that each wrong kernel is wrong. Without a GPU the small cases
 decide, on Triton's interpreter. Refused is every status but `passed` and `not_verified`.
 """
 
@@ -24,16 +25,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.unleased import measure_peaks, unleased_worker
 
 from kernelwright.errors import KernelwrightError, WorkerError
-from kernelwright.model import Candidate, Status
+from kernelwright.model import Candidate, Loading, Status
 
 
-def judged(problem: Path, kernels: list[Path], out: Path, end_s: float) -> None:
+def judged(problem: Path, loading: Loading, kernels: list[Path], out: Path, end_s: float) -> None:
     """Append the verdict of each kernel to `out`, in a worker of its own; a worker that ends is replaced once."""
     todo = [*kernels]
     for _ in range(3):
         try:
             with unleased_worker() as worker:
-                worker.load(str(problem))
+                worker.load(str(problem), loading)
                 while todo and time.monotonic() < end_s:
                     start_s = time.monotonic()
                     found = worker.evaluate(Candidate(source=todo[0].read_text(encoding="utf-8")), "verify")
@@ -69,7 +70,7 @@ def summary(rows: list[dict[str, Any]]) -> None:
     reasons = {(row["problem"], row["kernel"]): row for row in rows}
     for row in rows:
         statuses[row["problem"], row["kernel"]].append(row["status"])
-    wrong = {name: found for name, found in statuses.items() if name[1].startswith("wrong_")}
+    wrong = {name: found for name, found in statuses.items() if name[1].startswith("wrong")}
     honest = {name: found for name, found in statuses.items() if name[1].startswith("honest")}
     for kind, names in {"wrong": wrong, "honest": honest}.items():
         count = Counter(found[-1] for found in names.values())
@@ -91,17 +92,22 @@ def main() -> None:
     parser.add_argument("--only", default="", help="problems whose name contains this")
     parser.add_argument("--minutes", type=float, default=600.0, help="begin no verdict after this many")
     parser.add_argument("--times", type=int, default=1, help="verdicts of each kernel")
+    parser.add_argument(
+        "--cases", choices=("stated", "kept", "derived"), default="kept", help="see `kernelwright verify`"
+    )
+    parser.add_argument("--library", choices=("none", "finish", "any"), help="in place of the problems' own")
     options = parser.parse_args()
+    loading = Loading(which=options.cases, library=options.library)
     known = Counter((row["problem"], row["kernel"]) for row in read(options.out))
     problems = sorted(file for file in options.folder.glob("*/problem.py") if options.only in file.parent.name)
     end_s = time.monotonic() + 60 * options.minutes
     measure_peaks()
     with ThreadPoolExecutor(options.workers) as pool:
         for problem in problems:
-            kernels = sorted([*problem.parent.glob("honest*.py"), *problem.parent.glob("wrong_*.py")])
+            kernels = sorted([*problem.parent.glob("honest*.py"), *problem.parent.glob("wrong*.py")])
             todo = [one for one in kernels for _ in range(options.times - known[problem.parent.name, one.stem])]
             if todo:
-                pool.submit(judged, problem, todo, options.out, end_s)
+                pool.submit(judged, problem, loading, todo, options.out, end_s)
     summary([row for row in read(options.out) if options.only in row["problem"]])
 
 

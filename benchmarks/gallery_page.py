@@ -22,7 +22,7 @@ import msgspec
 from kernelwright.codec import decode, encode
 from kernelwright.devices import device_file
 from kernelwright.model import BenchCase, BenchReport, BenchSeries
-from kernelwright.report.series import LIMIT, TIMED, TUNED, case_cells, our_row, row_named, timed_columns
+from kernelwright.report.series import LIMIT, TIMED, TUNED, case_cells, our_row, timed_columns
 from kernelwright.stats import geometric_mean
 from kernelwright.text import markdown
 
@@ -65,7 +65,7 @@ def measured(reports: Sequence[BenchReport]) -> Iterator[Measured]:
     """The cases on which a best kernel was benched."""
     for report in reports:
         for case in report.cases:
-            row = row_named(case, "best")
+            row = case.row("best")
             if row is not None and row.speedup is not None:
                 yield Measured(report.problem, case, row.speedup, row.verdict)
 
@@ -111,7 +111,7 @@ def overhead(cases: Sequence[Measured]) -> str:
     """Host time of a synchronised call beside device time, for the cases that a launch dwarfs."""
     rows = []
     for one in cases:
-        ours, eager = our_row(one.case), row_named(one.case, "eager")
+        ours, eager = our_row(one.case), one.case.row("eager")
         if ours is None or eager is None or ours.median_us is None or eager.median_us is None:
             continue
         if ours.call_us is None or eager.call_us is None or min(ours.median_us, eager.median_us) > 20:

@@ -2,7 +2,7 @@
 variant of a kernel in the order in which they were measured; gallery/NAME/roofline.svg, what the implementations of its
 first timed case reach under the roof; and gallery/NAME/convergence.svg, the trials of a run that is kept there.
 
-    python benchmarks/gallery_plots.py                  draw from gallery/*/experiments.json and gallery/*/results/*.json
+    python benchmarks/gallery_plots.py                  draw from gallery/*/experiments.json and results/*.json
     python benchmarks/gallery_plots.py --keep FOLDER N  first keep what gallery_round.py wrote to FOLDER, as round N
 
 Not a measurement. Bytes and FLOP of a case are what its problem says now, asked of a worker; a roof is refused where
@@ -24,7 +24,7 @@ from typing import Any
 
 from kernelwright.codec import decode
 from kernelwright.errors import ProblemError
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import start_worker
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.journal import Journal
 from kernelwright.model import BenchCase, BenchReport, Bound, CaseInfo, Implementation, Status

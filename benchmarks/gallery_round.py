@@ -25,7 +25,7 @@ from typing import Any
 
 from kernelwright import codec
 from kernelwright.errors import KernelwrightError, RequestError, WorkerError
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import start_worker
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import Candidate, Evaluation, Status
 from kernelwright.problems import find_problem

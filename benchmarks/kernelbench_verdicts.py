@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.errors import KernelwrightError
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import start_worker
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import Candidate, Loading, Status
 

@@ -26,7 +26,7 @@ from pathlib import Path
 import msgspec
 
 from kernelwright.errors import ConfigError, KernelwrightError, RequestError, WorkerError
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import start_worker
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import Candidate, Evaluation, KernelResources, LibraryMode, Status
 from kernelwright.problems import find_problem

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright import source as tunables
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import start_worker
 from kernelwright.model import Candidate
 
 GALLERY = Path(__file__).parent.parent / "gallery"

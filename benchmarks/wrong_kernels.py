@@ -15,8 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from kernelwright.evaluator.client import ProcessWorker
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import ProcessWorker, start_worker
 from kernelwright.model import Candidate, Status
 from kernelwright.search.convergence import gpu_s
 from wrong.corpus import HONEST, WRONG, Kernel

@@ -35,6 +35,9 @@ What each document has at least:
   has `name`, `accepted`, its errors and what is allowed, `margin`, `allclose_from`), `not_judged`, `bounds` (each
   `case`, `bound`, `reads`, `assumed`, `eager_us`, `eager_below_bound`), `stated` (what a problem set says:
   `set`, `name`, `facts`, tolerances in `cases`), `environment`.
+- `model --json`: `survey` (`parts`, each with its `cases`, and `baselines`), `times` (each `name`, `places`, `time_us`,
+  `bound_us`, `share`, `gain_at_bound`, `gain_at_90`), `kind`, `total_us`, `gain_at_bound`, `gain_at_90`, `weights`,
+  `checks` (why a problem does not qualify, by name), `folder`, `environment`.
 - `verify --json`: `status`, `reason`, `results` (each `case`, `status`, `reason`, `max_abs_error`, `max_rel_error`,
   `allowed_rel_error`, `element_error`, `allowed_element_error`, `below_bound`), `verified_on`, `confinement`,
   `kernels`, `environment`; a list of these for several candidates.

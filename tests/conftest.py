@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from evaluated import StartedWorker
-from kernelwright.evaluator.client import ProcessWorker
-from kernelwright.evaluator.launch import start_worker
+from forked import Programs
+from kernelwright.evaluator.client import ProcessWorker, start_worker
 from pictures import draw_only
 from tiers import alone, tier
 
@@ -122,6 +122,14 @@ def no_compile_cache() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("KERNELWRIGHT_COMPILE_CACHE")
         yield
+
+
+@pytest.fixture(scope="session")
+def programs() -> Iterator[Programs]:
+    """Runs programs in forks of processes that are started once, when the first is asked for."""
+    started = Programs()
+    yield started
+    started.close()
 
 
 LONG = {"record_s": 900.0, "compile_s": 900.0, "interpret_s": 900.0}

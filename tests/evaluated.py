@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from busy import scaled
+from forked import Programs
 from kernelwright.evaluator.client import ProcessWorker
 from kernelwright.model import Candidate, Evaluation
+
+SMALL_CASES = Path(__file__).with_name("small_cases.py")
 
 StartedWorker = Callable[..., ProcessWorker]
 """The fixture `shared_worker`: from time limits to the worker of this process that has them."""
@@ -32,6 +35,16 @@ class Submission:
 
     problem: Path
     source: str
+
+
+def gives_the_same(worker: ProcessWorker, programs: Programs, folder: Path, source: str) -> None:
+    """The candidate can be recorded and compiled for every case of the problem that is loaded, `folder`/problem.py, and
+    gives what its model gives at the sizes of the small one. It costs a fraction of a verification."""
+    compiled = worker.compile(Candidate(source=source), "search")
+    assert compiled.reason == "compiled, not run"
+    (folder / "candidate.py").write_text(source)
+    ended = programs(folder, SMALL_CASES, str(folder / "candidate.py"), str(folder / "problem.py"), interpret=True)
+    assert ended.status == 0, ended.stderr
 
 
 class Evaluations:

@@ -17,7 +17,7 @@ def powers(name: str, low: int, high: int, default: int) -> Parameter:
 def bowl() -> Landscape:
     """Separable: each parameter has a best value of its own. 750 configs."""
     space = Space(
-        parameters=(powers("A", 4, 8, 16), powers("B", 4, 8, 256), powers("C", 0, 4, 1), powers("W", 0, 5, 4)),
+        parameters=(powers("A", 4, 8, 16), powers("B", 4, 8, 256), powers("C", 0, 4, 1), powers("W", 0, 5, 4))
     )
     best = {"A": 6, "B": 5, "C": 3, "W": 2}
 

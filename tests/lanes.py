@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -14,20 +15,31 @@ from kernelwright.evaluator.fleet import Fleet
 from kernelwright.model import (
     AS_KEPT,
     PROTOCOL,
+    BenchCandidates,
     BenchReport,
     Candidate,
+    CompileCandidate,
+    EvaluateCandidate,
     Evaluation,
     Hello,
     Incumbent,
     Loading,
+    LoadProblem,
     ProblemInfo,
+    ProfileCandidate,
+    ProfileFramework,
     QualificationReport,
+    QualifyProblem,
 )
 
 HELLO = Hello(
     protocol=PROTOCOL, kernelwright="0", host="here", device="Fake GPU", gpu="GPU-0", target="sm_90", driver="1",
     torch="2", triton="3", cores=1,
 )  # fmt: skip
+
+
+LATE_S = 10.0
+"""A lane that is loaded late gets none of the evaluations that others were given before."""
 
 
 @dataclass
@@ -44,6 +56,27 @@ class FakeLane(FakeWorker):
     done: list[str] = field(default_factory=list)
     """What it was asked, in order."""
     benched: int = 0
+
+    def ask(self, call: Any) -> Any:
+        match call:
+            case LoadProblem(path=path, loading=loading):
+                return self.load(path, loading)
+            case QualifyProblem(every=every):
+                return self.qualify(every)
+            case CompileCandidate(candidate=candidate, purpose=purpose):
+                return self.compile(candidate, purpose)
+            case EvaluateCandidate(candidate=candidate, purpose=purpose, incumbent=incumbent):
+                return self.evaluate(candidate, purpose, incumbent)
+            case BenchCandidates(candidates=candidates, cases=cases, framework=framework, against=against):
+                return self.bench(
+                    candidates, cases, "compile_max_autotune" in framework, "compile" in framework, against
+                )
+            case ProfileCandidate(candidate=candidate, case=case, full=full):
+                return self.profile(candidate, case, full)
+            case ProfileFramework(name=name, case=case, full=full):
+                return self.profile(name, case, full)
+            case _:
+                return getattr(self, call.verb)()
 
     def load(self, path: str, loading: Loading = AS_KEPT) -> ProblemInfo:
         self.done.append(f"load {path}")
@@ -78,7 +111,7 @@ class FakeLane(FakeWorker):
 
 class Lanes:
     """What starts the lanes of a fleet; `started` are the workers of each, in order. together: all
-    evaluations but the first wait until every lane has had one."""
+    evaluations but the first wait until every lane has had one, or for LATE_S."""
 
     def __init__(self, count: int, together: bool = False, **settings: object) -> None:
         self.settings = settings | ({"meet": self._meet} if together else {})
@@ -105,7 +138,8 @@ class Lanes:
             is_first = not self._at_work
             self._at_work.add(id(lane))
             self._met.notify_all()
-            assert is_first or self._met.wait_for(lambda: len(self._at_work) >= len(self.started), 600)
+            if not is_first:
+                self._met.wait_for(lambda: len(self._at_work) >= len(self.started), LATE_S)
 
     @property
     def workers(self) -> list[FakeLane]:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from kernelwright.devices import TARGETS
 from kernelwright.errors import KernelwrightError
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import start_worker
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.inductor import NotConverted, candidate_text
 from kernelwright.model import Candidate, Evaluation, Status

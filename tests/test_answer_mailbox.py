@@ -11,7 +11,7 @@ import pytest
 import scripts
 from command_line import PROBLEM, run
 from fakes import STARTER, FakeWorker
-from kernelwright.journal import Journal
+from kernelwright.journal import Journal, fold
 from kernelwright.model import Operator, Trial
 
 ROOT = Path(__file__).parents[1]
@@ -63,7 +63,7 @@ def test_a_run_of_so_many_rounds_is_answered_to_its_end_in_the_order_of_the_name
     assert [trial.proposal.note for trial in trials()[1:]] == [f"blocks of {n}" for n in (256, 128, 1024, 512)]
     assert {trial.proposal.author for trial in trials()[1:]} == {"mailbox:ada"}
     with Journal.open(RUN) as journal:
-        assert list(journal.confirmations()) == [4]
+        assert list(fold(journal.events()).confirmations) == [4]
 
 
 def test_what_no_reply_is_left_for_waits_until_some_are_added_or_it_is_withdrawn(
@@ -78,7 +78,7 @@ def test_what_no_reply_is_left_for_waits_until_some_are_added_or_it_is_withdrawn
     assert [trial.proposal.note for trial in trials()[1:3]] == ["blocks of 128", "blocks of 512"]
     assert [trial.proposal.candidate is None for trial in trials()[3:]] == [True, True]
     with Journal.open(RUN) as journal:
-        assert list(journal.confirmations()) == [2]
+        assert list(fold(journal.events()).confirmations) == [2]
 
 
 def test_a_repair_is_answered_by_the_file_of_that_name_and_else_declined() -> None:

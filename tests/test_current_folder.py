@@ -13,7 +13,7 @@ import pytest
 
 from kernelwright.errors import KernelwrightError, MachineError
 from kernelwright.evaluator import ray_place
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import start_worker
 from kernelwright.evaluator.places import find_gpus, lanes_at, start_lanes
 from kernelwright.evaluator.relay import Stream
 from kernelwright.jobs.package_process import run_module

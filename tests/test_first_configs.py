@@ -24,9 +24,14 @@ LIKELY = {"XBLOCK": 1, "R0_BLOCK": 2048, "num_warps": 16, "num_stages": 1}
 @pytest.mark.parametrize(("target", "half"), [("sm_80", 3), ("sm_86", 2), ("sm_89", 2), ("sm_90", 3), ("sm_120", 2)])
 def test_stages_of_a_tile_fit_the_shared_memory(target: str, half: int) -> None:
     has_bytes = TARGETS[target].shared_bytes_per_block
-    assert tile_for(2, has_bytes)["num_stages"] == half
-    assert tile_for(4, has_bytes)["num_stages"] == 3
+    assert tile_for(2, has_bytes, 128)["num_stages"] == half
+    assert tile_for(4, has_bytes, 128)["num_stages"] == 3
     assert (half + 1) * 32 * 1024 <= has_bytes
+
+
+@pytest.mark.parametrize(("columns", "block"), [(5, 16), (48, 64), (64, 64), (100, 128), (4096, 128)])
+def test_a_tile_in_half_precision_is_no_wider_than_the_result(columns: int, block: int) -> None:
+    assert tile_for(2, TARGETS["sm_90"].shared_bytes_per_block, columns)["BLOCK_N"] == block
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from imports import TESTS, file_of, imported, needed
 HEAVY = frozenset({"torch", "triton", "numpy", "matplotlib"})
 STARTS = HEAVY | {
     "subprocess", "multiprocessing", "playwright", "mcp", "browser", "evaluated", "on_site",
-    "kernelwright.evaluator.launch.start_worker", "kernelwright.evaluator.client.ProcessWorker",
+    "kernelwright.evaluator.client.start_worker", "kernelwright.evaluator.client.ProcessWorker",
     "kernelwright.worker.processes.processes.Processes", "kernelwright.worker.processes.children.ForkServer",
 }  # fmt: skip
 FONTS = "fc-list"

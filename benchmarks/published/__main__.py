@@ -2,8 +2,8 @@
 
 `python -m benchmarks.published.assemble OUT --from FOLDER` writes the candidates to OUT/candidates first. Each verdict
 is a line of OUT/published.jsonl; what has one already is left out, so a run that was cut off goes on. `--again` judges
-all that was not accepted once more, `--name PATTERN` only some, and `--qualify` asks first whether each problem
-qualifies. Without a GPU small cases decide, on Triton's interpreter.
+all that was not accepted once more, `--name PATTERN` only some, `--list LIST` those of another folder, and `--qualify`
+asks first whether each problem qualifies. Without a GPU small cases decide, on Triton's interpreter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from pathlib import Path
 
-from benchmarks.published.manifest import LABELS, Kernel, kernels
+from benchmarks.published.manifest import HERE, LABELS, Kernel, kernels
 from benchmarks.unleased import measure_peaks, unleased_worker
 
 from kernelwright.errors import KernelwrightError
@@ -107,12 +107,13 @@ def main() -> int:
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--qualify", action="store_true")
     parser.add_argument("--name", default="*")
+    parser.add_argument("--list", type=Path, default=HERE)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--in-flight", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=36000.0)
     options = parser.parse_args()
     deadline_s = time.monotonic() + options.seconds
-    chosen = [kernel for kernel in kernels() if fnmatch.fnmatch(kernel.name, options.name)]
+    chosen = [kernel for kernel in kernels(options.list) if fnmatch.fnmatch(kernel.name, options.name)]
     candidates = options.out / "candidates"
     verdicts = Verdicts(options.out)
     done = {name for name, row in verdicts.rows.items()

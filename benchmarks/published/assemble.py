@@ -1,12 +1,14 @@
 """Makes a candidate file of each published kernel: `python -m benchmarks.published.assemble OUT --from FOLDER`.
 
 FOLDER holds the projects: bare git directories OWNER+NAME/repo, and wheels. A candidate in OUT/candidates holds the
-definitions that a kernel needs, from its project's files, and our adapter. `--name PATTERN` assembles only some.
+definitions that a kernel needs, from its project's files, and our adapter. `--name PATTERN` assembles only some, and
+`--list LIST` those of another folder with `kernels/` and `problems/`.
 
 What the adapter names is looked up in the kernel's file, and so on through the project's modules, by syntax; nothing of
 a project is imported or run. Definitions keep their text. Changed are only names: `module.name` of a module of the
-project becomes `name`, and a name that two modules bind gets a suffix. What a project's entry in the manifest lists
-under `instead` (launch caches, guards of the current device, tables that are read from files) is left out or replaced.
+project becomes `name`, and a name that two modules bind gets a suffix. Imports of the project inside functions count as
+the module's. What a project's entry in the manifest lists under `instead` (launch caches, guards of the current device,
+tables that are read from files) is left out or replaced.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from benchmarks.published.manifest import Kernel, Project, kernels
+from benchmarks.published.manifest import HERE, Kernel, Project, kernels
 
 KEEP = "keep:"
 """How what stands for a decorator with more arguments than Triton's begins: `keep:ARGUMENTS:NAME`."""
@@ -210,8 +212,27 @@ class Assembly:
     def module(self, dotted: str, path: str) -> Module:
         if dotted not in self.modules:
             is_package = path.endswith("__init__.py")
-            self.modules[dotted] = Module(dotted, path, self.files.read(path), is_package, self.decided)
+            module = Module(dotted, path, self.files.read(path), is_package, self.decided)
+            text = self._hoisted(module)
+            if text != module.text:
+                module = Module(dotted, path, text, is_package, self.decided)
+            self.modules[dotted] = module
         return self.modules[dotted]
+
+    def _hoisted(self, module: Module) -> str:
+        """The text with imports of the project that are inside functions at its end."""
+        inner = [node for function in ast.walk(ast.parse(module.text)) if isinstance(function, ast.FunctionDef)
+                 for node in ast.walk(function) if isinstance(node, ast.ImportFrom)]  # fmt: skip
+        edits: list[Edit] = []
+        moved: dict[str, None] = {}
+        for node in inner:
+            source = ".".join(p for p in (module.package_of(node.level) if node.level else "", node.module or "") if p)
+            if self.files.module(source):
+                edits.append((node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0, "pass"))
+                moved[ast.unparse(node)] = None
+        if not edits:
+            return module.text
+        return _edited(module, ast.parse(module.text), edits).rstrip("\n") + "\n" + "\n".join(moved) + "\n"
 
     def _take(self, module: Module, name: str) -> str:
         """Add what binds `name` in `module` to the candidate; the name it has there."""
@@ -334,7 +355,8 @@ class Assembly:
             elif whole is not name or found != name.id:
                 edits.append((whole.lineno, whole.col_offset, whole.end_lineno or 0, whole.end_col_offset or 0, found))
         edits += self._renamed(module, node)
-        return _edited(module, node, edits)
+        removed = [edit for edit in edits if not edit[4]]
+        return _edited(module, node, [edit for edit in edits if not any(_is_inside(edit, other) for other in removed)])
 
     def _entry(self, table: str, key: str) -> str:
         """What a call of a table's function gives for `key`."""
@@ -378,6 +400,11 @@ def configs(entries: list[dict[str, Any]]) -> str:
             found.append((meta, {key: chosen.get(name, name) for key, name in places.items() if key != "META"}))
     rows = (", ".join([repr(meta), *(f"{k}={v!r}" for k, v in options.items())]) for meta, options in found)
     return "[" + ", ".join(f"triton.Config({row})" for row in rows) + "]"
+
+
+def _is_inside(edit: Edit, other: Edit) -> bool:
+    """Whether another edit replaces the piece of text of this one and more."""
+    return edit[:4] != other[:4] and other[:2] <= edit[:2] and edit[2:4] <= other[2:4]
 
 
 def _dropped(call: ast.Call, kept: list[str]) -> Iterator[Edit]:
@@ -444,11 +471,12 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--from", dest="projects", type=Path, required=True)
     parser.add_argument("--name", default="*")
+    parser.add_argument("--list", type=Path, default=HERE)
     options = parser.parse_args()
     folder = options.out / "candidates"
     folder.mkdir(parents=True, exist_ok=True)
     failed = 0
-    for kernel in (kernel for kernel in kernels() if fnmatch.fnmatch(kernel.name, options.name)):
+    for kernel in (kernel for kernel in kernels(options.list) if fnmatch.fnmatch(kernel.name, options.name)):
         file = folder / f"{kernel.name}.py"
         try:
             file.write_text(candidate(kernel, options.projects), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The list of published kernels, read from the TOML files in `kernels/`, one for each project."""
+"""Lists of published kernels: a folder with `kernels/`, one TOML file for each project, and `problems/`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class Project:
 @dataclass(frozen=True)
 class Kernel:
     """One published kernel. entry: the function or class that people call. adapter: our `kernel_function`. label:
-    given before the first run, with its reason. relabelled: why it was changed after that, "" where it was not."""
+    given before the first run, with its reason. relabelled: why it was changed after that, "" where it was not. folder:
+    the list that it is from."""
 
     name: str
     project: Project
@@ -38,20 +39,21 @@ class Kernel:
     reason: str
     adapter: str
     relabelled: str = ""
+    folder: Path = HERE
 
     @property
     def problem_file(self) -> Path:
-        return HERE / "problems" / f"{self.problem}.py"
+        return self.folder / "problems" / f"{self.problem}.py"
 
 
-def kernels() -> list[Kernel]:
-    """All kernels of the manifest, by project."""
+def kernels(folder: Path = HERE) -> list[Kernel]:
+    """All kernels of the list in `folder`, by project."""
     found = []
-    for file in sorted((HERE / "kernels").glob("*.toml")):
+    for file in sorted((folder / "kernels").glob("*.toml")):
         table = tomllib.loads(file.read_text(encoding="utf-8"))
         project = Project(name=file.stem, **table["project"])
         for entry in table["kernel"]:
             entry = {"label": "honest", **entry, "name": f"{file.stem}.{entry['name']}"}
             assert entry["label"] in LABELS, entry["name"]
-            found.append(Kernel(project=project, **entry))
+            found.append(Kernel(project=project, folder=folder, **entry))
     return found

@@ -33,8 +33,7 @@ from fakes import ENVIRONMENT, FakeWorker, evaluation_of
 from kernelwright.cli.context import Parts
 from kernelwright.cli.main import VERBS, cli
 from kernelwright.errors import ProblemError, WorkerError
-from kernelwright.evaluator.client import ProcessWorker
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import ProcessWorker, start_worker
 from kernelwright.model import Candidate, Evaluation, Status
 from proposing import KERNEL
 

@@ -19,6 +19,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 API = {
+    "Model": "kernelwright.api.model",
     "Problem": "kernelwright.problems.problem",
     "bench": "kernelwright.api.verbs",
     "check": "kernelwright.api.verbs",

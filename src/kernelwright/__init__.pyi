@@ -1,3 +1,4 @@
+from kernelwright.api.model import Model as Model
 from kernelwright.api.run import open_run as open_run
 from kernelwright.api.search import optimize as optimize
 from kernelwright.api.search import optimize_all as optimize_all

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import threading
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
@@ -44,6 +44,16 @@ def record(value: Any, type: type[T]) -> T:
     """The inverse of `plain`."""
     _read(type)
     return msgspec.convert(value, type)
+
+
+def shared(value: msgspec.Struct, kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """The fields of a record that records of `kind` have too, by name."""
+    return {name: getattr(value, name) for name in value.__struct_fields__ if name in kind.__struct_fields__}
+
+
+def parameter_of(kind: type) -> Any:
+    """The T of a class that is derived from `Base[T]`."""
+    return get_args(kind.__orig_bases__[0])[0]  # type: ignore[attr-defined]
 
 
 def _read(type: Any) -> None:

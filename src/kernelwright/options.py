@@ -6,7 +6,8 @@ option may be a secret.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -45,3 +46,9 @@ def read_options(owner: str, options: Mapping[str, Scalar], type: type[R]) -> R:
         return msgspec.convert(dict(options), type, strict=False)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{owner} cannot use {dict(options)}: {error}") from error
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """ "did you mean softmax?", or "" if no known word is similar."""
+    alike = difflib.get_close_matches(word, list(known), n=1)
+    return f"did you mean {alike[0]}?" if alike else ""

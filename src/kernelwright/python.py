@@ -1,4 +1,4 @@
-"""Command line and environment of every Python process that kernelwright starts.
+"""Command line and environment of every Python process that kernelwright starts, and how one ended.
 
 No file of the current folder is imported there: `-P` keeps the folder off the module path, and so does PYTHONSAFEPATH
 in processes that such a process starts. An empty entry in a list of folders, which means the current one, is removed.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import sys
 from collections.abc import Mapping
 
@@ -60,3 +61,13 @@ def safe(variables: Mapping[str, str]) -> dict[str, str]:
         name: os.pathsep.join(filter(None, variables[name].split(os.pathsep))) for name in LISTS if name in variables
     }
     return {**variables, **lists, "PYTHONSAFEPATH": "1"}
+
+
+def how_ended(status: int) -> str:
+    """A predicate, such as "was killed by SIGSEGV". status: as in `subprocess`, negative for a signal."""
+    if status >= 0:
+        return f"ended with exit status {status}"
+    try:
+        return f"was killed by {signal.Signals(-status).name}"
+    except ValueError:  # a real-time signal has no name
+        return f"was killed by signal {-status}"

@@ -37,14 +37,6 @@ def test_the_starter_takes_part_and_candidates_bear_their_file_names() -> None:
     assert "written to out.json" in result.stderr
 
 
-def test_json_without_a_file_is_the_only_thing_on_standard_output() -> None:
-    result = run("bench", "double", "--json")
-    document = json.loads(result.stdout)
-    assert {"schema_version", "problem", "environment", "cases"} <= set(document)
-    assert {"case", "held_out", "bound_us", "bound_by", "implementations"} <= set(document["cases"][0])
-    assert "starter" in result.stderr
-
-
 def test_chosen_cases_are_the_only_ones() -> None:
     result = run("bench", "double", "--case", "odd", "--no-compile", "--json")
     document = json.loads(result.stdout)

@@ -90,16 +90,7 @@ def test_a_run_is_watched_paused_let_go_on_stopped_and_resumed(tmp_path: Path, m
         assert "no search is at work in one" in fault(run(verb, "one"))
 
     trials = str(len({number for _, number, _ in stopped}) + 1)
-    for name, command in (
-        ("one", ["optimize", "--resume", "one", "--trials", trials]),
-        ("whole", [*words, trials, "--out", "whole"]),
-    ):
-        with started(tmp_path, *command) as again:
-            line_of(again, f"{name}/best_kernel.py")
-            assert again.wait() == 0
-    resumed, whole = search(tmp_path / "one"), search(tmp_path / "whole")
-    assert resumed[: len(stopped)] == stopped
-    assert [entry[:2] for entry in resumed] == [entry[:2] for entry in whole], "as if nobody had touched it"
-    with Journal.open(Path("whole")) as journal:
-        if journal.info.environment.device is None:
-            assert resumed == whole, "estimates are the same every time, and so is what follows from them"
+    with started(tmp_path, "optimize", "--resume", "one", "--trials", trials) as again:
+        line_of(again, "one/best_kernel.py")
+        assert again.wait() == 0
+    assert search(tmp_path / "one")[: len(stopped)] == stopped

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
+from click.testing import Result
 
 from command_line import PROBLEM, fault, run
 from fakes import ENVIRONMENT, FakeWorker
@@ -23,28 +24,31 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("bench", "problem.py", "mine.py", "--json", "base.json").exit_code == 0
 
 
+def against(*words: str, worker: FakeWorker | None = None) -> Result:
+    return run("bench", "problem.py", "mine.py", "--against", "base.json", *words, worker=worker)
+
+
 def test_a_candidate_as_fast_as_the_baseline_ends_with_0_and_a_slower_one_with_1() -> None:
-    words = ("bench", "problem.py", "mine.py", "--against", "base.json")
-    result = run(*words)
+    result = against()
     assert result.exit_code == 0
     assert "+0.0%" in result.stdout
     Path("mine.py").write_text("BLOCK = 256\n")
-    result = run(*words, "--max-slowdown", "2%")
+    result = against("--max-slowdown", "2%")
     assert result.exit_code == 1
     assert "slower" in result.stdout
-    assert run(*words, "--max-slowdown", "150%").exit_code == 0
+    assert against("--max-slowdown", "150%").exit_code == 0
 
 
 def test_a_wrong_candidate_ends_with_1() -> None:
     Path("mine.py").write_text("BLOCK = 512\n# fails: wrong\n")
-    result = run("bench", "problem.py", "mine.py", "--against", "base.json")
+    result = against()
     assert result.exit_code == 1
     assert "wrong: the source says that it fails" in result.stdout
 
 
 def test_junit_has_a_test_for_each_case() -> None:
     Path("mine.py").write_text("BLOCK = 256\n")
-    run("bench", "problem.py", "mine.py", "--against", "base.json", "--junit", "out.xml")
+    against("--junit", "out.xml")
     suite = ElementTree.parse("out.xml").getroot()
     assert suite.attrib == {
         "name": "kernelwright bench double", "tests": "2", "failures": "2", "errors": "0", "skipped": "0",
@@ -63,21 +67,16 @@ def test_junit_is_xml_whatever_a_candidate_makes_the_compiler_say() -> None:
             cases = tuple(msgspec.structs.replace(c, implementations=rows(c.implementations)) for c in found.cases)
             return msgspec.structs.replace(found, cases=cases)
 
-    run("bench", "problem.py", "mine.py", "--against", "base.json", "--junit", "out.xml", worker=Rude())
+    against("--junit", "out.xml", worker=Rude())
     suite = ElementTree.parse("out.xml").getroot()
     assert "\\x1b" in str(suite[0][0].attrib["message"])
 
 
-def test_without_a_gpu_one_line_says_that_nothing_was_measured_and_the_status() -> None:
-    result = run("bench", "problem.py", "mine.py", "--against", "base.json", worker=NO_GPU)
-    assert fault(result) == (
-        "error: nothing was measured: there is no GPU here (status 2: neither slower nor as fast is known)"
-    )
-    assert result.stdout == ""
-
-
-def test_without_a_gpu_junit_says_that_each_case_was_skipped() -> None:
-    run("bench", "problem.py", "mine.py", "--against", "base.json", "--junit", "out.xml", worker=NO_GPU)
+def test_without_a_gpu_nothing_was_measured_on_one_line_with_the_status_and_in_junit() -> None:
+    result = against("--junit", "out.xml", worker=NO_GPU)
+    line = "error: nothing was measured: there is no GPU here (status 2: neither slower nor as fast is known)"
+    assert fault(against(worker=NO_GPU)) == line
+    assert (result.exit_code, result.stdout, result.stderr.splitlines()[-1]) == (2, "", line)
     suite = ElementTree.parse("out.xml").getroot()
     assert suite.attrib["skipped"] == "2"
     assert suite[0][0].attrib["message"] == "not measured: there is no GPU here"
@@ -86,13 +85,13 @@ def test_without_a_gpu_junit_says_that_each_case_was_skipped() -> None:
 def test_what_was_not_measured_is_neither_good_nor_bad() -> None:
     text = Path("base.json").read_text().replace("BLOCK = 512", "BLOCK = 512\\n# fails: crashed")
     Path("base.json").write_text(text)
-    result = run("bench", "problem.py", "mine.py", "--against", "base.json")
+    result = against()
     assert result.exit_code == 2
     assert "not measured: big, odd" in result.stderr
 
 
 def test_json_is_the_comparison() -> None:
-    document = json.loads(run("bench", "problem.py", "mine.py", "--against", "base.json", "--json").stdout)
+    document = json.loads(against("--json").stdout)
     assert document["baseline"] == "mine"
     assert [case["outcome"] for case in document["cases"]] == ["within", "within"]
 

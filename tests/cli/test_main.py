@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from importlib import import_module
 
 import click
 import pytest
@@ -20,10 +19,7 @@ HEAVY = ("torch", "triton", "numpy", "rich", "urllib3", "sqlite3")
 def imported_by(*words: str) -> set[str]:
     """Top-level packages that `python -m kernelwright WORDS` imports."""
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "kernelwright", *words],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-X", "importtime", "-m", "kernelwright", *words], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     names = [line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")]
@@ -39,8 +35,8 @@ def test_help_imports_nothing_heavy(words: list[str]) -> None:
 
 @pytest.mark.parametrize("name", VERBS)
 def test_every_verb_says_the_same_in_the_list_and_in_its_own_help(name: str) -> None:
-    module = import_module(f"kernelwright.cli.{VERBS[name].module}")
-    command = getattr(module, VERBS[name].module)
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
     assert command.name == name
     assert command.get_short_help_str(limit=200).rstrip(".") == VERBS[name].summary.partition(";")[0].rstrip(".")
     assert CliRunner().invoke(cli, [name, "--help"]).exit_code == 0
@@ -53,12 +49,6 @@ def test_the_list_of_commands_names_every_verb_below_its_group() -> None:
         group: [] for group in GROUPS
     }
     assert list(VERBS) == [name for verbs in GROUPS.values() for name in verbs]
-
-
-def test_an_unknown_verb_is_a_usage_error() -> None:
-    result = CliRunner().invoke(cli, ["optimise"])
-    assert result.exit_code == 2
-    assert "optimise" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -18,14 +18,7 @@ from kernelwright.cli.main import cli
 from kernelwright.codec import decode, plain
 from kernelwright.errors import WorkerError
 from kernelwright.export.best_config import Pinned
-from kernelwright.model import (
-    Candidate,
-    Evaluation,
-    Incumbent,
-    QualificationReport,
-    Status,
-    Usage,
-)
+from kernelwright.model import Candidate, Evaluation, Incumbent, QualificationReport, Status, Usage
 from kernelwright.spaces.recorded import load, save, shipped
 from kernelwright.spaces.space import Config
 from tuned import BEST, DEFAULT, SOURCE, TuneWorker, recorded_space

@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from command_line import PROBLEM, fault, run
 from fakes import FakeWorker, evaluation_of
-from kernelwright.model import Candidate, CaseResult, Evaluation, Status
+from kernelwright.model import LEFT_OUT, Candidate, CaseResult, Evaluation, Status
+from kernelwright.source import apply_config
 from samples import BLOCK as TUNABLE
 from samples import SOURCE
 
@@ -155,3 +157,34 @@ def test_the_short_verdict_of_a_failure_keeps_the_reasons_of_single_cases() -> N
     assert "cases: 5 wrong" in lines
     assert "  a and 1 more: too big" in lines
     assert sum("NaN in row 3" in line for line in lines) == 1
+
+
+def left_out(candidate: Candidate) -> Evaluation:
+    unjudged = (f"{LEFT_OUT}line 3: uses .item",) if "BLOCK" in candidate.source else ()
+    return replace(evaluation_of(candidate, "verify"), judged_source="BLOCK = 1\n", unjudged=unjudged)
+
+
+def test_passed_is_not_said_of_a_file_that_breaks_a_rule_where_nothing_ran(
+    files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeWorker, "evaluate", lambda worker, candidate, *_: left_out(candidate))
+    result = run("verify", "double.py", "kernel.py")
+    assert result.exit_code == 1
+    assert "left out: line 3: uses .item" in result.stdout
+    assert "--write FILE" in result.stderr
+    written = run("verify", "double.py", "kernel.py", "--write", "judged.py")
+    assert written.exit_code == 0
+    assert (files / "judged.py").read_text() == "BLOCK = 1\n"
+    assert "one candidate" in fault(run("verify", "double.py", "kernel.py", "kernel.py", "--write", "judged.py"))
+
+
+def test_the_text_that_is_written_has_its_config(files: Path) -> None:
+    (files / "kernel.py").write_text(SOURCE)
+    run("verify", "double.py", "kernel.py", "--config", f"{TUNABLE}=256", "--write", "judged.py")
+    assert (files / "judged.py").read_text() == apply_config(SOURCE, {TUNABLE: 256}) != SOURCE
+
+
+def test_what_this_machine_cannot_judge_is_not_written(files: Path) -> None:
+    (files / "kernel.py").write_text("BLOCK = 512\n# fails: not_verified\n")
+    assert run("verify", "double.py", "kernel.py", "--write", "judged.py").exit_code == 2
+    assert not (files / "judged.py").exists()

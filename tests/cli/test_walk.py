@@ -50,7 +50,7 @@ def walker(tmp_path_factory: pytest.TempPathFactory) -> Walker:
     with (home / "gallery" / "softmax" / "problem.py").open("a", encoding="utf-8") as problem:
         problem.write(FEWER)
     walker = Walker(home)
-    walker("-m", "kernelwright", "optimize", "softmax", "--trials", "3", "--out", "runs/first")
+    walker("-m", "kernelwright", "optimize", "softmax", "--trials", "2", "--out", "runs/first")
     return walker
 
 

@@ -159,11 +159,6 @@ def test_an_estimate_is_never_evidence_of_being_at_the_bound() -> None:
     assert found.share is None
 
 
-def test_nothing_known_is_said_to_be_unknown() -> None:
-    found = diagnose(case(), None, None)
-    assert (found.bottleneck.limit, found.share, found.counters) == (Limit.UNKNOWN, None, None)
-
-
 def test_without_counters_the_compiler_speaks() -> None:
     def compiled(**counters: float) -> Limit:
         seen = Profile(implementation="abc", case="only", device=None, target="sm_90", tool=None,

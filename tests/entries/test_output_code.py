@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,8 @@ from kernelwright import codec
 from kernelwright.entries import with_entry
 from kernelwright.entries.called import NotCalled
 from kernelwright.entries.output_code import kernel_of
-from kernelwright.inductor.symbolic import is_arithmetic
+from kernelwright.inductor import NotConverted
+from kernelwright.inductor.arithmetic import parsed, value_of
 from kernelwright.model import Generated
 from output_code import FILE
 
@@ -95,4 +95,9 @@ def test_every_block_of_recorded_kernels_gets_a_size(file: Path) -> None:
     ("x.shape", False),
 ])  # fmt: skip
 def test_only_arithmetic_of_numbers_is_evaluated(text: str, is_one: bool) -> None:
-    assert is_arithmetic(ast.parse(text, mode="eval").body) is is_one
+    try:
+        value_of(parsed(text), {"x": 7, "y": 3, "width": 5})
+    except NotConverted:
+        assert not is_one
+    else:
+        assert is_one

@@ -1,6 +1,6 @@
 """A real worker behind its argv: every outcome of a candidate is an answer, and every end of a worker an error.
 
-What a candidate does to the worker is here and in worker/test_survival.py; what attacks it stands in exploits/.
+What a candidate does to the worker is here; what attacks it stands in exploits/.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from busy import scaled
 from kernelwright import __version__, codec
 from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerError, WorkerLost
 from kernelwright.evaluator import client
-from kernelwright.evaluator.client import ProcessWorker
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import ProcessWorker, start_worker
 from kernelwright.model import PROTOCOL, Candidate, Evaluation, Hello, Loading, Returned, Status
 
 pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")
 pytest.importorskip("triton", reason="the worker needs Triton: pip install -e '.[worker]'")
 
 LIMITS = {"interpret_s": 3600.0, "record_s": 3600.0, "compile_s": 3600.0}
-HASTY = scaled({"compile_s": 4.0})
+HASTY = scaled({"compile_s": 4.0, "record_s": 4.0, "interpret_s": 4.0, "replay_s": 4.0})
+"""Short, so that what never ends is over soon."""
 
 AFFINE = """
 import torch
@@ -162,6 +162,11 @@ BAD = {
     "a dropped tail": (("range(0, columns, BLOCK)", "range(0, columns - BLOCK + 1, BLOCK)"), Status.WRONG, "case tiny"),
     "a dropped row": (("affine[(x.shape[0],)]", "affine[(x.shape[0] - 1,)]"), Status.WRONG, "case tiny"),
     "an unmasked store": ((STORE, STORE.replace(", mask=inside", "")), Status.WRONG, ""),
+    "a store outside every buffer": (
+        (STORE, STORE + "        tl.store(y_ptr + tl.num_programs(0) * columns + tl.arange(0, 16) * 0 + 8, 1.0)\n"),
+        Status.WRONG,
+        "outside every buffer",
+    ),
     "a wild pointer": (
         (STORE, STORE + "        tl.store(y_ptr + (1 << 45) + offsets, y)\n"),
         Status.RUNTIME_ERROR,
@@ -210,6 +215,16 @@ BAD = {
         Status.TIMEOUT,
         f"compiling took over {HASTY['compile_s']:g} s",
     ),
+    "endless in a kernel": (
+        (STORE, "        while columns > 0:\n            columns = columns * 1\n" + STORE),
+        Status.TIMEOUT,
+        f"did not finish in {HASTY['interpret_s']:g} s",
+    ),
+    "endless on the host": (
+        (LAUNCH, "    while x.shape[0] > 0:\n        pass\n" + LAUNCH),
+        Status.TIMEOUT,
+        f"host code did not finish in {HASTY['record_s']:g} s",
+    ),
     "a syntax error": (("y = x * w", "y = x )"), Status.COMPILE_ERROR, "line 14: "),
     "a zero byte": (("y = x * w", "y = x \0 w"), Status.COMPILE_ERROR, ""),
     "endless nesting": (("y = x * w", "y = " + "(" * 5000 + "x" + ")" * 5000), Status.COMPILE_ERROR, ""),
@@ -229,26 +244,27 @@ BAD = {
 }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def hasty(worker: ProcessWorker, problem: str) -> Iterator[ProcessWorker]:
+    """What passes there is compiled before, without haste, into the shared cache."""
+    assert verified(worker, Candidate(source=GOOD)).status is Status.PASSED
+    with start_worker(limits=HASTY) as started:
+        started.load(problem)
+        yield started
+
+
 @pytest.mark.parametrize("what", BAD)
-def test_a_bad_candidate_has_its_status_and_the_next_one_passes(worker: ProcessWorker, problem: str, what: str) -> None:
+def test_a_bad_candidate_has_its_status_and_the_next_one_passes(request: pytest.FixtureRequest, what: str) -> None:
     (old, new), status, said = BAD[what]
-    if what == "endless compiling":  # what passes after it is compiled before, without haste, into the shared cache
-        assert verified(worker, Candidate(source=GOOD)).status is Status.PASSED
-        with start_worker(limits=HASTY) as hasty:
-            hasty.load(problem)
-            bad_and_good(hasty, changed(old, new), status, said)
-    else:
-        bad_and_good(worker, changed(old, new), status, said)
-
-
-def bad_and_good(worker: ProcessWorker, bad: Candidate, status: Status | tuple[Status, ...], said: str) -> None:
-    evaluation = verified(worker, bad)
+    worker = request.getfixturevalue("hasty" if "endless " in what and status is Status.TIMEOUT else "worker")
+    evaluation = verified(worker, changed(old, new))
     assert evaluation.status in (status if isinstance(status, tuple) else (status,)), evaluation.reason
     assert said in evaluation.reason, evaluation.reason
     assert evaluation.reason, "a failure says why"
     assert evaluation.score_us is None
-    after = verified(worker, Candidate(source=GOOD))
-    assert after.status is Status.PASSED, after.reason
+    if status not in (Status.REJECTED, Status.COMPILE_ERROR):  # those run in no process that the next one meets
+        after = verified(worker, Candidate(source=GOOD))
+        assert after.status is Status.PASSED, after.reason
 
 
 def test_a_right_candidate_passes_with_all_that_was_found(worker: ProcessWorker) -> None:
@@ -268,6 +284,17 @@ def test_a_right_candidate_passes_with_all_that_was_found(worker: ProcessWorker)
         assert evaluation.verified_on == "interpreter"
         assert evaluation.timing_kind == "estimate"
         assert by_case["timed"].status is Status.NOT_VERIFIED
+
+
+def test_more_memory_than_there_is_ends_one_candidate_only(worker: ProcessWorker) -> None:
+    """On a GPU it is out of memory; without one it is too large for the interpreter, and never called passed."""
+    part = "y = torch.empty(1 << 40, dtype=x.dtype, device=x.device)[: x.numel()].view(x.shape)"
+    evaluation = verified(worker, changed("y = torch.empty_like(x)", part))
+    if worker.environment().device is None:
+        assert (evaluation.status, "its buffers exceed" in evaluation.reason) == (Status.NOT_VERIFIED, True)
+    else:
+        assert (evaluation.status, "out of memory" in evaluation.reason) == (Status.RUNTIME_ERROR, True)
+    assert verified(worker, Candidate(source=GOOD)).status is Status.PASSED
 
 
 def test_what_a_candidate_prints_is_in_its_log(worker: ProcessWorker) -> None:
@@ -414,11 +441,6 @@ def test_a_dtype_goes_to_every_case(worker: ProcessWorker, problem: str) -> None
 # --- the ends of a worker -----------------------------------------------------------------------------------
 
 
-def test_asking_before_loading_is_an_error(problem: str) -> None:
-    with start_worker(limits=LIMITS) as fresh, pytest.raises(WorkerError, match="no problem is loaded"):
-        fresh.evaluate(Candidate(source=GOOD), "verify")
-
-
 def below(pid: int) -> list[int]:
     found: list[int] = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
@@ -473,12 +495,38 @@ def test_a_worker_killed_from_outside_is_an_error_and_leaves_nothing_running(pro
         assert all_end(pids), f"left running: {running(pids)}"
 
 
+def environment_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):  # a candidate's own, which has just ended
+        return b""
+
+
+def home_of(pid: int) -> str:
+    entries = environment_of(pid).decode(errors="replace").split("\0")
+    return next((entry.removeprefix("HOME=") for entry in entries if entry.startswith("HOME=")), "")
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="reads /proc to see what is left behind")
-def test_a_closed_worker_leaves_nothing_running_and_answers_no_more(problem: str) -> None:
-    fresh = start_worker(limits=LIMITS)
+def test_a_worker_from_its_start_to_its_end(problem: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing but answers is on its standard output: what a candidate prints, at import or in a call, is log. No key of
+    a service reaches any of its processes. Once closed it leaves nothing running and answers no more."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
+    monkeypatch.setenv("HF_TOKEN", "planted-token")
+    seen = tmp_path / "stdout"
+    script = f'"{sys.executable}" -m kernelwright.worker "$@" | tee {seen}'
+    noisy = changed("def kernel_function", "print('from the import')\n\ndef kernel_function")
+    noisy = Candidate(source=noisy.source.replace(LAUNCH, "    print('from the call')\n" + LAUNCH))
+    fresh = start_worker(["sh", "-c", script, "sh"], limits=LIMITS)
     fresh.load(problem)
-    assert verified(fresh, Candidate(source=GOOD)).status is Status.PASSED
+    evaluation = verified(fresh, noisy)
+    assert evaluation.status is Status.PASSED
+    assert "from the import" in evaluation.log
+    assert "from the call" in evaluation.log
     pids = [fresh.process.pid, *below(fresh.process.pid)]
+    (supervisor,) = (pid for pid in pids if b"kernelwright.worker\0" in Path(f"/proc/{pid}/cmdline").read_bytes()[:200])
+    for pid in below(supervisor):
+        assert b"planted" not in environment_of(pid)
     scratch = {environment for pid in pids[1:] for environment in [home_of(pid)] if environment}
     fresh.close()
     assert all_end(pids)
@@ -486,27 +534,8 @@ def test_a_closed_worker_leaves_nothing_running_and_answers_no_more(problem: str
     with pytest.raises(WorkerError):
         fresh.environment()
     fresh.close()
-
-
-def home_of(pid: int) -> str:
-    try:
-        environment = Path(f"/proc/{pid}/environ").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):  # a candidate's own, which has just ended
-        return ""
-    for entry in environment.decode(errors="replace").split("\0"):
-        if entry.startswith("HOME="):
-            return entry.removeprefix("HOME=")
-    return ""
-
-
-def test_no_key_of_a_service_reaches_any_process_of_a_worker(problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
-    monkeypatch.setenv("HF_TOKEN", "planted-token")
-    with start_worker(limits=LIMITS) as fresh:
-        fresh.load(problem)
-        for pid in below(fresh.process.pid):
-            environment = Path(f"/proc/{pid}/environ").read_bytes()
-            assert b"planted" not in environment
+    lines = [json.loads(line) for line in seen.read_text().splitlines()]
+    assert [line["id"] for line in lines if line["id"] != client.PING][:3] == [None, 0, 1]
 
 
 # --- workers that are none ----------------------------------------------------------------------------------
@@ -705,22 +734,6 @@ def test_a_worker_asked_for_what_there_is_not_says_so(
     assert words in str(error.value)
 
 
-def test_nothing_but_answers_is_on_a_workers_standard_output(problem: str, tmp_path: Path) -> None:
-    """What a candidate prints, at import, in a call, or to the file descriptor, is log."""
-    seen = tmp_path / "stdout"
-    script = f'"{sys.executable}" -m kernelwright.worker "$@" | tee {seen}'
-    noisy = changed("def kernel_function", "print('from the import')\n\ndef kernel_function")
-    noisy = Candidate(source=noisy.source.replace(LAUNCH, "    print('from the call')\n" + LAUNCH))
-    with start_worker(["sh", "-c", script, "sh"], limits=LIMITS) as fresh:
-        fresh.load(problem)
-        evaluation = verified(fresh, noisy)
-    assert evaluation.status is Status.PASSED
-    assert "from the import" in evaluation.log
-    assert "from the call" in evaluation.log
-    lines = [json.loads(line) for line in seen.read_text().splitlines()]
-    assert [line["id"] for line in lines if line["id"] != client.PING] == [None, 0, 1]
-
-
 def test_importing_the_client_imports_no_torch() -> None:
-    program = "import sys, kernelwright.evaluator.launch\nprint('torch' in sys.modules, 'triton' in sys.modules)"
+    program = "import sys, kernelwright.evaluator.client\nprint('torch' in sys.modules, 'triton' in sys.modules)"
     assert subprocess.check_output(python(program), text=True).split() == ["False", "False"]

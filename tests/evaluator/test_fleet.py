@@ -18,12 +18,7 @@ from kernelwright.errors import MachineError, ProblemError, Unreachable, WorkerE
 from kernelwright.evaluator.attempts import ANSWER_S
 from kernelwright.evaluator.dispatch import MOST_LOSSES
 from kernelwright.evaluator.fleet import Fleet
-from kernelwright.model import (
-    Candidate,
-    Evaluation,
-    Incumbent,
-    Status,
-)
+from kernelwright.model import Candidate, Evaluation, Incumbent, Status
 from kernelwright.worker.processes.limits import Limits
 from lanes import HELLO, FakeLane, Lanes
 
@@ -333,14 +328,6 @@ def test_a_fault_of_our_own_in_a_lane_is_said_and_not_waited_for() -> None:
     lanes.refusals = {"lane 0": ValueError("a bug")}
     with pytest.raises(WorkerError, match="ValueError: a bug"):
         lanes.fleet()
-
-
-def test_one_lane_that_does_not_start_is_done_without() -> None:
-    lanes = Lanes(2)
-    lanes.refusals = {"lane 0": MachineError("no memory is left")}
-    with lanes.fleet() as fleet:
-        fleet.load("problem.py")
-        assert len(evaluated(fleet, 5)) == 5
 
 
 def test_a_problem_that_cannot_be_loaded_is_no_fault_of_a_lane() -> None:

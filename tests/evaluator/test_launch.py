@@ -10,8 +10,7 @@ import pytest
 
 from kernelwright.errors import MachineError, Unreachable
 from kernelwright.evaluator import client
-from kernelwright.evaluator.client import HELLO_S, QUIET_S, first_message
-from kernelwright.evaluator.launch import LAUNCHERS, start_worker
+from kernelwright.evaluator.client import HELLO_S, LAUNCHERS, QUIET_S, first_message, start_worker
 from kernelwright.worker.processes.children import IMPORT_TIMEOUT_S
 from kernelwright.worker.processes.processes import PROBE_S
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kernelwright.errors import KernelwrightError, RequestError
-from kernelwright.evaluator.launch import LAUNCHERS
+from kernelwright.evaluator.client import LAUNCHERS
 from kernelwright.evaluator.places import SSH, Gpu, Lane, choose, find_gpus, lanes_at, start_lanes
 from kernelwright.jobs.worker import lanes_on
 

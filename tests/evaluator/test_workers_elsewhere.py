@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from kernelwright.errors import MachineError, ProblemError, Unreachable, WorkerError, WorkerLost
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import start_worker
 from kernelwright.evaluator.places import lanes_at, start_lanes
 from kernelwright.model import Candidate, Status
-from kernelwright.worker.supervisor import placed
+from kernelwright.worker.supervisor import place_files
 from on_device import KERNEL, doubling
 
 pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")
@@ -100,10 +100,10 @@ def test_a_gpu_that_the_host_does_not_have_is_said() -> None:
 
 
 def test_files_that_are_sent_stay_in_their_folder(tmp_path: Path) -> None:
-    folder = placed(tmp_path, {"double/problem.py": b"x = 1\n", "double/example.pt": b"\x00\xff"})
+    folder = place_files(tmp_path, {"double/problem.py": b"x = 1\n", "double/example.pt": b"\x00\xff"})
     assert (folder / "double" / "example.pt").read_bytes() == b"\x00\xff"
-    assert placed(tmp_path, {"double/problem.py": b"x = 1\n", "double/example.pt": b"\x00\xff"}) == folder
-    assert placed(tmp_path, {"double/problem.py": b"x = 2\n"}) != folder
+    assert place_files(tmp_path, {"double/problem.py": b"x = 1\n", "double/example.pt": b"\x00\xff"}) == folder
+    assert place_files(tmp_path, {"double/problem.py": b"x = 2\n"}) != folder
     for name in ("../problem.py", "/etc/problem.py"):
         with pytest.raises(WorkerError, match="leads out of its folder"):
-            placed(tmp_path, {name: b""})
+            place_files(tmp_path, {name: b""})

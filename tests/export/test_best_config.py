@@ -142,11 +142,3 @@ def test_the_list_says_when_its_times_are_estimates() -> None:
     found = pinned(outcome(kind="estimate", pairs=False))
     assert found is not None
     assert "estimates for sm_90, nothing was measured" in triton_configs_text(found)
-
-
-def test_the_list_can_be_imported_where_triton_is(tmp_path: Path) -> None:
-    triton = pytest.importorskip("triton", reason="needs Triton: pip install -e '.[worker]'")
-    names: dict[str, Any] = {}
-    exec(compile(triton_configs_text(chosen()), "configs.py", "exec"), names)
-    assert all(isinstance(one, triton.Config) for one in names["K"])
-    assert names["K"][0].kwargs["BLOCK"] in (256, 512)

@@ -86,8 +86,7 @@ def test_a_history_with_a_column_for_each_value_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "a,b\n1,2\n", "config\n__import__('os').abort()\n", "config\n[1]\n", 'config\n"{1: open}"\n', "\0"],
+    "text", ["", "a,b\n1,2\n", "config\n__import__('os').abort()\n", "config\n[1]\n", 'config\n"{1: open}"\n', "\0"]
 )
 def test_what_holds_no_config_is_refused_and_never_run(tmp_path: Path, text: str) -> None:
     path = tmp_path / "history.csv"

@@ -24,7 +24,6 @@ from kernelwright.importers.remeasured import source_text
 from kernelwright.importers.seed import Seed
 from kernelwright.model import Candidate
 from kernelwright.report.kernel import kernel_text
-from kernelwright.text.escape import comment, in_code
 from samples import run_view, short_run
 
 HOSTILE = (
@@ -82,11 +81,3 @@ def test_no_header_of_a_kernel_holds_a_name_as_code(name: str) -> None:
     assert shape(kernel_text(trial, replace(view, info=info))) == shape(kernel_text(trial, view))
     seed = Seed(name=name, candidate=Candidate(source="x = 1\n"), origin=str(Path("runs") / name), recorded_us=None)
     assert shape(source_text(seed)) == shape("x = 1\n")
-
-
-@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
-def test_a_name_stays_in_its_comment_or_string(name: str) -> None:
-    assert ast.dump(ast.parse(comment(name))) == ast.dump(ast.parse(""))
-    for quotes in ('"""', '"'):
-        assert len(ast.parse(f"{quotes}{in_code(name)}{quotes}").body) == 1
-    assert tomllib.loads(f'name = "{in_code(name)}"').keys() == {"name"}

@@ -14,10 +14,11 @@ import pytest
 from exported import case, subject, tensor, win, write
 from forked import Programs
 from kernelwright.errors import RequestError
+from kernelwright.export.kernelbench import kernelbench_files
 from kernelwright.export.op import op_files
 from kernelwright.export.op_arguments import arguments_of
 from kernelwright.export.subject import Subject
-from kernelwright.model import TensorSpec
+from kernelwright.model import Property, TensorSpec
 
 pytest.importorskip("torch", reason="the package needs torch: pip install -e '.[worker]'")
 pytest.importorskip("triton", reason="the kernel needs Triton: pip install -e '.[worker]'")
@@ -144,6 +145,14 @@ found["schema"] = [str(append_op.call.default._schema), str(op.call.default._sch
 from fast_kv_append import check as append_check
 from fast_rotary import check
 found["checks"] = [append_check.main(), check.main()]
+import rotary_model_new
+given = inputs()
+rotary_model_new.ModelNew()(*given)
+found["kernelbench"] = [close(given[:2], expected(*inputs()))]
+try:
+    rotary_model_new.ModelNew()(torch.randn(5, 4, 48)[:, :, ::2], *inputs()[1:])
+except ValueError as error:
+    found["kernelbench"].append(str(error))
 print(json.dumps(found))
 """
 
@@ -161,6 +170,9 @@ def found(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[
         write(op_files(one), home)
         wins = {"schema_version": 1, "source": "stated", "device": "cpu", "cases": [sizes[one.package]]}
         (home / one.package / "wins.json").write_text(json.dumps(wins))
+    serves = (Property(name="dense", shown_by="wrong"),)
+    dense = replace(rotary(), evaluation=msgspec.structs.replace(rotary().evaluation, serves=serves))
+    write(kernelbench_files(dense), home)
     (home / "program.py").write_text(PROGRAM)
     ended = programs(home, home / "program.py", interpret=True)
     assert ended.status == 0, ended.stderr + ended.stdout
@@ -176,6 +188,10 @@ def test_a_patched_module_changes_its_inputs_by_the_kernel_and_tells_autograd(fo
 @pytest.mark.parametrize("how", ["sharing", "strided"])
 def test_inputs_that_share_memory_or_are_not_dense_are_pytorch_s(found: dict[str, Any], how: str) -> None:
     assert found[how] == [True, 1]
+
+
+def test_a_file_for_kernelbench_refuses_to_change_what_it_would_have_to_copy(found: dict[str, Any]) -> None:
+    assert found["kernelbench"] == [True, "the kernel changes inputs in place, and serves dense and aligned ones only"]
 
 
 def test_graphs_and_calls_that_want_a_gradient_keep_pytorch_s_own_operations(found: dict[str, Any]) -> None:

@@ -22,8 +22,8 @@ from fakes import ENVIRONMENT
 from forked import Programs
 from kernelwright.errors import RequestError
 from kernelwright.export.op import constants_of_model, op_files
-from kernelwright.export.op_arguments import ASSIGNED, READ, arguments_of, arguments_text
-from kernelwright.export.op_forward import forward_text
+from kernelwright.export.op_arguments import ASSIGNED, READ, arguments_of
+from kernelwright.export.op_texts import arguments_text, forward_text
 from kernelwright.model import BenchReport
 
 pytest.importorskip("torch", reason="the package needs torch: pip install -e '.[worker]'")
@@ -136,6 +136,10 @@ def test_pytorch_runs_where_a_config_does_not_fit_the_gpu(found: dict[str, Any])
     assert found["a config that does not fit"] is True
     (why,) = found["a config that does not fit, explained"]
     assert "shared memory" in why
+
+
+def test_pytorch_runs_where_a_kernel_s_own_assertion_fails(found: dict[str, Any]) -> None:
+    assert found["an assertion of a kernel"] is True
 
 
 GRAPHS = {

@@ -12,39 +12,42 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from evaluated import StartedWorker
 from exported import softmax, win, write
 from forked import Programs
 from kernelwright.export.exporters import EXPORTERS
 from kernelwright.export.op import op_files
 from kernelwright.export.subject import Subject
-from kernelwright.model import Candidate, Property
+from kernelwright.model import Candidate, Property, Status
 
 pytest.importorskip("torch", reason="the package needs torch: pip install -e '.[worker]'")
 pytest.importorskip("triton", reason="the kernel needs Triton: pip install -e '.[worker]'")
 
 DENSE_ONLY = """\
-import torch
 import triton
 import triton.language as tl
 
 
 @triton.jit
-def softmax_rows(x_ptr, out_ptr, cols, BLOCK: tl.constexpr):
+def softmax_rows(x_ptr, out_ptr, stride, cols, used, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
-    inside = lanes < cols
-    x = tl.load(x_ptr + tl.program_id(0) * cols + lanes, mask=inside, other=float("-inf"))
+    x = tl.load(x_ptr + tl.program_id(0) * stride + lanes, mask=lanes < used, other=float("-inf"))
     e = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + tl.program_id(0) * cols + lanes, e / tl.sum(e, axis=0), mask=inside)
+    tl.store(out_ptr + tl.program_id(0) * cols + lanes, e / tl.sum(e, axis=0), mask=lanes < cols)
 
 
 def kernel_function(x):
     rows, cols = x.shape
     if cols > 128:
         raise ValueError("rows of at most 128 elements")
-    out = torch.empty((rows, cols), dtype=x.dtype, device=x.device)
-    softmax_rows[(rows,)](x, out, cols, BLOCK=128)
+    out = x.new_empty((rows, cols))
+    used = cols - (x.stride(0) != cols)
+    softmax_rows[(rows,)](x, out, cols + x.storage_offset(), cols, used, BLOCK=128)
+    if x.stride(0) > cols:
+        x.as_strided((1,), (1,), x.storage_offset() + cols).zero_()
     return out
 """
+"""It leaves out work, takes another stride and writes between rows, where its input is not dense."""
 
 PROGRAM = """\
 import json, sys, importlib.util
@@ -81,7 +84,7 @@ print(json.dumps(found))
 
 def dense_only() -> Subject:
     made = softmax()
-    serves = (Property(name="dense", shown_by="read as dense"),)
+    serves = (Property(name="dense", shown_by="wrong"),)
     evaluation = msgspec.structs.replace(made.evaluation, serves=serves)
     return dataclasses.replace(made, candidate=Candidate(source=DENSE_ONLY), evaluation=evaluation)
 
@@ -115,6 +118,16 @@ def test_the_kernel_itself_would_be_wrong_there(tmp_path: Path, programs: Progra
     (tmp_path / "program.py").write_text(program)
     done = programs(tmp_path, tmp_path / "program.py", interpret=True)
     assert done.stdout.strip() == "False"
+
+
+def test_the_judge_accepts_that_kernel_for_dense_inputs_only(shared_worker: StartedWorker, tmp_path: Path) -> None:
+    problem = (Path(__file__).parents[1] / "exploits/subjects/softmax/problem.py").read_text(encoding="utf-8")
+    (tmp_path / "dense.py").write_text(problem.replace('LAYOUTS = "any"', ""))
+    worker = shared_worker()
+    worker.load(str(tmp_path / "dense.py"))
+    found = worker.evaluate(Candidate(source=DENSE_ONLY), "verify")
+    assert found.status is Status.PASSED, found.reason
+    assert [(one.name, one.shown_by) for one in found.serves] == [("dense", "wrong")]
 
 
 def test_a_readme_names_the_property() -> None:

@@ -5,6 +5,7 @@ Triton interprets here and `wins.json` says "cpu", so that the kernel is taken w
 
 from __future__ import annotations
 
+import ast
 import copy
 import json
 import pickle
@@ -171,6 +172,21 @@ def use_small_gpu() -> None:
     FOUND["a config that does not fit, explained"] = [*module.fast_state.why.values()]
 
 
+def use_assertion() -> None:
+    """An assertion of a kernel that another kernel calls: Triton raises an error from it."""
+    from triton.compiler import errors
+
+    module, x = fast_softmax.Module(), torch.randn(32, 64)
+    module(x)
+
+    def launch(given: torch.Tensor) -> torch.Tensor:
+        asserted = errors.CompileTimeAssertionFailure("", ast.parse("f()").body[0], "no such block")
+        raise errors.CompilationError("", ast.parse("g()").body[0]) from asserted
+
+    module.fast_state.kernel.function = launch
+    FOUND["an assertion of a kernel"] = same(module(x), torch.softmax(x, -1))
+
+
 def forgets(x: torch.Tensor) -> bool:
     module = fast_softmax.Module()
     module.fast_state.known.update(dict.fromkeys(range(dispatch.MOST_SHAPES), False))
@@ -241,6 +257,7 @@ if __name__ == "__main__":
     use_graphs()
     use_warm()
     use_small_gpu()
+    use_assertion()
     use_patch()
     use_linear()
     json.dump(FOUND, sys.stdout)

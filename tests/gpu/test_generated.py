@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import start_worker
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.inductor import candidate_text, candidate_texts
 from kernelwright.model import Candidate, Loading, Status

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import start_worker
 from kernelwright.model import Status
 from kernelwright.report.tuning import tuning_text
 from kernelwright.spaces import SAMPLERS

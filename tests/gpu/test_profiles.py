@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from kernelwright.diagnosis import diagnose
-from kernelwright.evaluator.client import ProcessWorker
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import ProcessWorker, start_worker
 from kernelwright.model import Candidate, CaseInfo, Limit, Profile
 from on_device import KERNEL, doubling, needs_device
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import start_worker
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import Candidate, Status
 from on_device import needs_device

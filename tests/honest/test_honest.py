@@ -27,7 +27,8 @@ ON_INTERPRETER = {"affine_relu/rounded_down": "not true to a GPU here: libdevice
 
 
 AS_PUBLISHED = {"softmax/with_everything_around", "softmax/guarded_launch", "row_sums/other_spellings",
-                "sorted_rows/copied_from_triton"}  # fmt: skip
+                "sorted_rows/copied_from_triton", "softmax/absent_package_flags",
+                "softmax/fallback_and_profile"}  # fmt: skip
 """Kernels that break rules as they are written. What is judged of them does not."""
 
 
@@ -88,7 +89,7 @@ def test_what_was_judged_of_a_published_kernel_is_kept_and_breaks_no_rule(
 @pytest.mark.parametrize("kernel", [HERE / "kernels" / "softmax" / "dense_rows.py"])
 def test_a_kernel_that_takes_rows_to_be_dense_says_what_it_serves(evaluations: Evaluations, kernel: Path) -> None:
     evaluation = evaluations.of(submission(kernel))
-    assert [(one.name, one.shown_by) for one in evaluation.serves] == [("dense", "read as dense")]
+    assert [(one.name, one.shown_by) for one in evaluation.serves] == [("dense", "wrong")]
 
 
 @pytest.mark.parametrize("kernel", [HERE / "kernels" / "matmul" / "largest_config_first.py"])

@@ -217,10 +217,7 @@ def test_one_of_several_results_of_a_library_call_is_a_tensor_like_others() -> N
 
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
-    [
-        ("maximum", "frexp", "triton_helpers.frexp"),
-        ("def triton_red", "def other_red", "has no function of that name"),
-    ],
+    [("maximum", "frexp", "triton_helpers.frexp"), ("def triton_red", "def other_red", "has no function of that name")],
 )
 def test_a_kernel_that_cannot_be_converted_is_named(old: str, new: str, reason: str) -> None:
     with pytest.raises(NotConverted) as raised:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.inductor.functions import FUNCTIONS, own_name, texts
+from kernelwright.inductor.functions import FUNCTIONS, texts
 
 HELPERS = "triton_helpers"
 
@@ -25,7 +25,7 @@ def installed() -> dict[str, ast.FunctionDef]:
 @pytest.mark.parametrize("helper", [name for name in FUNCTIONS if name.startswith(f"{HELPERS}.")])
 def test_a_replacement_takes_as_many_arguments_as_the_installed_helper(helper: str) -> None:
     own = ast.parse("\n\n".join(texts({helper})))
-    [replacement] = (one for one in ast.walk(own) if isinstance(one, ast.FunctionDef) and one.name == own_name(helper))
+    [replacement] = (one for one in ast.walk(own) if isinstance(one, ast.FunctionDef) and one.name == FUNCTIONS[helper])
     if (function := installed().get(helper.partition(".")[2])) is None:
         pytest.skip("this torch does not have it")
     least = len(replacement.args.args) - len(replacement.args.defaults)

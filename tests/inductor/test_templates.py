@@ -133,11 +133,7 @@ def test_a_factor_that_begins_inside_its_tensor_is_not_split(offset: int, is_spl
 
 @pytest.mark.parametrize(
     ("second", "is_split"),
-    [
-        ("x", True),
-        ("buf1", False),
-        ("buf0", False),
-    ],
+    [("x", True), ("buf1", False), ("buf0", False)],
     ids=["the same tensor", "a part of it", "a tensor of another size"],
 )
 def test_a_kernel_that_is_launched_twice_is_split_only_if_one_offset_serves_both(second: str, is_split: bool) -> None:
@@ -148,9 +144,7 @@ def test_a_kernel_that_is_launched_twice_is_split_only_if_one_offset_serves_both
 
 
 @pytest.mark.parametrize(
-    "generated",
-    [templates(dtype="float16"), templates(precision="tf32")],
-    ids=["half precision", "TF32 stated"],
+    "generated", [templates(dtype="float16"), templates(precision="tf32")], ids=["half precision", "TF32 stated"]
 )
 def test_other_products_are_not_split(generated: Generated) -> None:
     assert candidate_texts(generated, "finish", split=True) == candidate_texts(generated, "finish")
@@ -211,10 +205,10 @@ def test_convolutions_begin_with_tiles_of_their_channels(
     columns: int, depth: int, tiles: list[tuple[int, int, int]]
 ) -> None:
     made = Tiles(rows=9, columns=columns, depth=depth, is_product=False)
-    found = [way(made) for way in WAYS]
-    assert [tuple(one.config[block] for block in ("BLOCK_M", "BLOCK_N", "BLOCK_K")) for one in found] == tiles
-    assert [one.precision for one in found] == ["parts", "tf32x3", "parts"]
-    assert [one.with_sizes for one in found] == [False, True, True], "what the compiler breaks is in the first only"
+    found = [way.config(made) for way in WAYS]
+    assert [tuple(one[block] for block in ("BLOCK_M", "BLOCK_N", "BLOCK_K")) for one in found] == tiles
+    assert [one.precision for one in WAYS] == ["parts", "tf32x3", "parts"]
+    assert [one.with_sizes for one in WAYS] == [False, True, True], "what the compiler breaks is in the first only"
 
 
 @pytest.mark.parametrize(
@@ -231,7 +225,7 @@ def test_convolutions_by_elements_of_the_window_begin_with_steps_of_their_channe
     columns: int, channels: int, tile: tuple[int, int, int]
 ) -> None:
     made = Tiles(rows=9, columns=columns, depth=9 * channels, channels=channels, is_product=False)
-    config = WAYS[0](made).config
+    config = WAYS[0].config(made)
     assert (config["BLOCK_M"], config["BLOCK_N"], config["BLOCK_K"]) == tile
 
 

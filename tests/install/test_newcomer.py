@@ -55,7 +55,6 @@ cells = [
     "layers = torch.nn.Sequential(torch.nn.LayerNorm(64), torch.nn.GELU())",
     "problem = kernelwright.Problem.from_module(layers, torch.randn(8, 64), name='mine')",
     "kernelwright.check(problem)",
-    "kernelwright.optimize(problem, trials=1, out='run')",
 ]
 notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
 NotebookClient(notebook, timeout=1000, kernel_name="python3").execute()
@@ -90,15 +89,11 @@ def test_the_python_of_the_readme_runs(fresh: Fresh) -> None:
 
 @pytest.mark.timeout(3600)
 def test_a_notebook_shows_what_the_functions_return(fresh: Fresh) -> None:
-    """A search of one trial: with more, or a problem of the gallery, it takes minutes on a CPU."""
     for package in NOTEBOOKS:
         pytest.importorskip(package, reason="running a notebook needs nbclient and ipykernel: pip install -e '.[dev]'")
-    imports, layers, problem, (checked,), (progress, run) = json.loads(fresh("python", "-c", NOTEBOOK).stdout)
+    imports, layers, problem, (checked,) = json.loads(fresh("python", "-c", NOTEBOOK).stdout)
     assert imports == layers == problem == []
     assert checked.startswith("<p><b>mine qualifies: no trivial answer passes")
-    assert "best so far" in progress
-    assert run.startswith("<p><b>")
-    assert "gelu" in (fresh.home / "run" / "best_kernel.py").read_text()
 
 
 def test_an_agent_finds_the_problems_that_come_with_the_wheel_and_runs_a_search(fresh: Fresh, layer: str) -> None:

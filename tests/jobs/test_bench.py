@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from command_line import PROBLEM
-from fakes import FakeWorker
-from kernelwright.errors import ProblemError, RequestError
+from kernelwright.errors import RequestError
 from kernelwright.jobs.bench import BenchSettings, bench, command_line, named_candidates
 from kernelwright.jobs.worker import Desk
-from kernelwright.model import Loading, QualificationReport, Status
+from kernelwright.model import Loading
 from kernelwright.problems import ProblemPath, find_problem
 from started import starting
 
@@ -28,22 +27,6 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "starter.py").write_text("BLOCK = 64\n")
     (tmp_path / "mine.py").write_text("BLOCK = 512\n")
     return tmp_path
-
-
-def test_the_report_has_every_row_and_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    worker = FakeWorker()
-    report = bench(Path("double"), [Path("mine.py")], desk=Desk(pytest.fail, starting(worker)))
-    assert [row.name for row in report.cases[0].implementations] == ["eager", "starter", "mine"]
-    assert [case.case for case in report.cases] == ["big", "odd"]
-    assert report.command == "kernelwright bench double mine.py"
-    assert worker.closed
-    assert capsys.readouterr() == ("", "")
-
-
-def test_a_wrong_candidate_is_a_row_with_its_status() -> None:
-    Path("mine.py").write_text("BLOCK = 512\n# fails: wrong\n")
-    report = bench("double", ["mine.py"], desk=Desk(pytest.fail, starting()))
-    assert [row.status for row in report.cases[0].implementations] == [Status.PASSED, Status.PASSED, Status.WRONG]
 
 
 def test_every_repeat_has_a_worker_that_no_other_has() -> None:
@@ -85,20 +68,6 @@ def test_every_setting_that_is_not_the_default_is_in_the_command() -> None:
     assert command_line("double", [Path("mine.py")], settings) == (
         "kernelwright bench double mine.py --case 'a case' --max-autotune --no-compile --no-held-out --unqualified"
     )
-
-
-def test_a_problem_that_does_not_qualify_is_measured_only_where_that_is_allowed() -> None:
-    worker = FakeWorker(qualification=QualificationReport(problem="double", qualifies=False, reason="zeros would pass"))
-    with pytest.raises(ProblemError, match="double does not qualify: zeros would pass"):
-        bench("double", desk=Desk(pytest.fail, starting(worker)))
-    notes: list[str] = []
-    bench(
-        "double",
-        (),
-        BenchSettings(loading=Loading(which="derived", unqualified=True)),
-        desk=Desk(notes.append, starting(worker)),
-    )
-    assert notes == ["going on although double does not qualify: zeros would pass"]
 
 
 def test_a_run_s_best_kernel_is_called_best_unless_the_problem_has_one() -> None:

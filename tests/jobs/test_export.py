@@ -10,12 +10,11 @@ import pytest
 from command_line import PROBLEM
 from fakes import PROBLEM as DOUBLE
 from fakes import FakeWorker
-from kernelwright.errors import MachineError, RequestError
 from kernelwright.jobs.export import export
 from kernelwright.jobs.exportable import ExportSource, why_no_package
 from kernelwright.jobs.worker import Desk
 from kernelwright.journal import Journal
-from kernelwright.model import Budget, Evaluation, RunInfo, Status
+from kernelwright.model import Budget, RunInfo
 from kernelwright.report.ending import ending_text
 from kernelwright.report.view import read_run
 from kernelwright.run import Outcome, StopReason
@@ -33,27 +32,6 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("mine.py").write_text(KERNEL)
 
 
-def answering(status: Status) -> FakeWorker:
-    return FakeWorker(problem=DOUBLE, answer=lambda candidate, purpose: Evaluation(status=status, reason="off by one"))
-
-
-def test_a_candidate_is_verified_and_written_and_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
-    worker = FakeWorker(problem=DOUBLE)
-    start = starting(worker)
-    found = export(SOURCE, format="kernelbench", out=Path("there"), desk=Desk(pytest.fail, start))
-    assert (found.folder, found.files, found.checked) == (Path("there"), ("double_model_new.py",), None)
-    assert KERNEL.strip() in Path("there/double_model_new.py").read_text()
-    assert [purpose for _, purpose in worker.calls] == ["verify"]
-    assert worker.closed
-    assert capfd.readouterr() == ("", "")
-
-
-def test_a_wrong_candidate_is_a_reason_and_leaves_no_folder() -> None:
-    found = export(SOURCE, desk=Desk(pytest.fail, starting(answering(Status.WRONG))))
-    assert (found.folder, found.reason) == (None, "mine.py is wrong: off by one")
-    assert not Path("exports").exists()
-
-
 def test_what_a_problem_needs_beside_its_file_is_in_the_package() -> None:
     Path("own/sources").mkdir(parents=True)
     Path("own/problem.py").write_text(PROBLEM)
@@ -67,24 +45,6 @@ def test_what_a_problem_needs_beside_its_file_is_in_the_package() -> None:
     home = found.folder / "build" / "torch-cuda"
     assert (home / "sources" / "nets.py").read_text() == "WIDTH = 64\n"
     assert (home / "module.pt").read_bytes() == b"\x80\x00"
-
-
-def test_a_candidate_that_could_not_be_judged_is_the_machine_s_fault() -> None:
-    with pytest.raises(MachineError, match=r"mine\.py could not be verified here: off by one"):
-        export(SOURCE, desk=Desk(pytest.fail, starting(answering(Status.NOT_VERIFIED))))
-
-
-def test_a_folder_that_holds_something_is_not_written_over() -> None:
-    Path("there").mkdir()
-    Path("there/notes.txt").touch()
-    start = starting(FakeWorker(problem=DOUBLE))
-    with pytest.raises(RequestError, match="there is not empty"):
-        export(SOURCE, format="kernelbench", out="there", desk=Desk(pytest.fail, start))
-
-
-def test_a_candidate_s_file_needs_a_problem_and_no_worker_is_started_without() -> None:
-    with pytest.raises(RequestError, match=r"mine\.py is no run's folder"):
-        export(ExportSource("mine.py"), desk=Desk(pytest.fail, pytest.fail))
 
 
 def test_a_trial_that_is_not_the_confirmed_best_is_notified_and_its_verdict_is_the_journal_s() -> None:

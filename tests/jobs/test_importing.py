@@ -8,7 +8,6 @@ import pytest
 
 from command_line import PROBLEM
 from fakes import FakeWorker
-from kernelwright.errors import RequestError
 from kernelwright.jobs.importing import import_seeds
 from kernelwright.jobs.worker import Desk
 from started import starting
@@ -40,22 +39,3 @@ def test_what_passes_is_written_beside_the_record_and_nothing_is_printed(capsys:
     assert notes == ["the problem's own: passed", "round_1: passed", "round_2: wrong"]
     assert worker.closed
     assert capsys.readouterr() == ("", "")
-
-
-def test_kernels_beyond_the_limit_are_named_and_not_tried() -> None:
-    found = import_seeds("double", "agent", limit=1, desk=Desk(lambda text: None, starting()))
-    assert found.folder == Path("imports/double-kernelagent")
-    assert [one.seed.name for one in found.imported.seeds] == ["round_1"]
-    assert found.imported.left == ("round_2",)
-
-
-def test_where_none_passes_there_is_no_best() -> None:
-    source = "agent/optimization_trace/round_2"
-    found = import_seeds("double", source, desk=Desk(lambda text: None, starting()))
-    assert (found.best, found.imported.best) == (None, None)
-    assert not (found.folder / "best.py").exists()
-
-
-def test_a_folder_that_holds_something_is_refused_before_a_worker_starts() -> None:
-    with pytest.raises(RequestError, match="agent is not empty"):
-        import_seeds("double", "agent", out="agent", desk=Desk(pytest.fail, pytest.fail))

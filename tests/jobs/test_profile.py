@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from command_line import PROBLEM
-from fakes import CASES, ENVIRONMENT, FakeWorker
-from kernelwright.errors import MachineError
+from fakes import FakeWorker
 from kernelwright.jobs.profile import ProfileSettings, profile
 from kernelwright.jobs.worker import Desk
 from kernelwright.model import BenchReport, Candidate, Status
@@ -50,11 +49,6 @@ def test_each_profile_is_shown_as_soon_as_it_is_there_and_nothing_is_printed(
     assert capsys.readouterr() == ("", "")
 
 
-def test_the_timed_cases_are_profiled_where_none_is_named(problem: Path) -> None:
-    found = profile(problem, KERNEL, desk=Desk(pytest.fail, starting()))
-    assert [one.case.case.name for one in found.profiles] == [case.name for case in CASES if case.timed]
-
-
 class Halting(FakeWorker):
     """Its candidate fails on the second case, and its eager PyTorch on the first."""
 
@@ -82,10 +76,3 @@ def test_a_candidate_that_fails_ends_the_profile_with_what_was_found_before(prob
     assert [(one.name, one.case.case.name) for one in found.profiles] == [("candidate", "big")]
     assert notes == ["eager failed on big: off by one", "candidate failed on odd: off by one"]
     assert found.failure == notes[-1]
-
-
-def test_the_framework_is_not_profiled_without_a_gpu(problem: Path) -> None:
-    nowhere = FakeWorker(where=msgspec.structs.replace(ENVIRONMENT, device=None))
-    with pytest.raises(MachineError, match="--framework needs a GPU"):
-        profile(problem, KERNEL, ProfileSettings(framework=True), desk=Desk(pytest.fail, starting(nowhere)))
-    assert nowhere.closed

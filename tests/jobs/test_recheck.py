@@ -16,7 +16,6 @@ from kernelwright.errors import MachineError, RequestError
 from kernelwright.export.op import op_files
 from kernelwright.jobs.recheck import Recheck, recheck
 from kernelwright.jobs.worker import Desk
-from kernelwright.model import Evaluation, Status
 from rechecked import FAST, SLOW, in_graphs, package, right
 from started import starting
 
@@ -25,15 +24,6 @@ pytestmark = pytest.mark.process
 
 def recheck_fake(folder: Path, answer: Any = right, timing: bool = True) -> Recheck:
     return recheck(folder, timing=timing, desk=Desk(pytest.fail, starting(FakeWorker(answer=answer))))
-
-
-def test_right_and_faster_comes_with_what_changed_and_nothing_is_printed(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    found = recheck_fake(package(tmp_path, [win([[64, 64]], 11.0, 20.0), SLOW]))
-    assert (found.right, found.faster, found.unjudged) == (True, True, "")
-    assert {one.what for one in found.changed} == {"torch", "triton"}
-    assert capfd.readouterr() == ("", "")
 
 
 def test_what_the_benchmark_writes_is_notified_and_its_failure_is_the_machine_s(tmp_path: Path) -> None:
@@ -63,23 +53,6 @@ def test_the_kernel_may_hold_the_library_steps_that_it_might_when_it_was_exporte
     place.write_text(json.dumps(provenance))
     with pytest.raises(RequestError, match="not a whole package"):
         recheck(tmp_path, timing=False, desk=Desk(pytest.fail, starting(worker)))
-
-
-def test_a_wrong_kernel_is_not_timed(tmp_path: Path) -> None:
-    def wrong(candidate: Any, purpose: str) -> Evaluation:
-        return Evaluation(status=Status.WRONG, reason="off by one")
-
-    found = recheck_fake(package(tmp_path, []), answer=wrong)
-    assert (found.right, found.timed, found.faster) == (False, None, None)
-
-
-def test_on_another_gpu_it_is_judged_and_not_timed(tmp_path: Path) -> None:
-    folder = package(tmp_path, [], device="Another GPU")
-    found = recheck_fake(folder)
-    assert found.right
-    assert found.timed is None
-    assert found.unjudged == "whether it is faster was measured on Another GPU, and this is Fake GPU"
-    assert recheck_fake(folder, timing=False).unjudged == ""
 
 
 def test_a_size_that_is_used_in_graphs_only_has_to_be_still_faster_on_the_device(tmp_path: Path) -> None:

@@ -58,11 +58,6 @@ def test_a_journal_without_its_head_is_half_written(tmp_path: Path, writable: bo
     assert "half-written" in refusal(tmp_path / "run", writable)
 
 
-def test_a_database_of_another_program_is_no_journal(tmp_path: Path) -> None:
-    alter(tmp_path, "CREATE TABLE songs (title TEXT)")
-    assert "half-written" in refusal(tmp_path)
-
-
 @pytest.mark.parametrize("writable", [False, True])
 def test_a_journal_of_another_version_says_both_versions(tmp_path: Path, writable: bool) -> None:
     Journal.create(tmp_path, run_info()).close()
@@ -305,7 +300,7 @@ def test_confirmations_are_kept_apart_from_evaluations(tmp_path: Path) -> None:
         journal.append_proposed(0, Proposal(author="starter", candidate=STARTER))
         journal.append_evaluated(0, evaluation_of(STARTER, "search"))
         journal.append_confirmed(0, evaluation_of(STARTER, "confirm"))
-        assert journal.confirmations() == {0: evaluation_of(STARTER, "confirm")}
+        assert fold(journal.events()).confirmations == {0: evaluation_of(STARTER, "confirm")}
         assert [trial.evaluation for trial in journal.trials()] == [evaluation_of(STARTER, "search")]
 
 

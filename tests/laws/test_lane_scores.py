@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -16,6 +16,7 @@ from kernelwright.journal import Event, EventKind, RunState
 from kernelwright.model import Candidate, CaseInfo, CaseResult, Evaluation, Incumbent, Proposal, Status, Timing
 from kernelwright.worker.bench.messages import AddPlan
 from kernelwright.worker.bench.race import race
+from kernelwright.worker.clock.captured import Captured
 from kernelwright.worker.plan.plan import Buffer, Plan
 from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.stages import measure
@@ -48,12 +49,14 @@ class LaneClock:
             case "keep":
                 return True
             case "prepare":
-                return {"steady_us": [self.sample_us(message.key) for _ in range(4)], "method": "graph", "sets": 2}
+                return Captured(
+                    method="graph", sets=2, restored=False, steady_us=[self.sample_us(message.key) for _ in range(4)]
+                )
             case "sample":
                 return [self.sample_us(message.key) for _ in range(message.count)]
             case "race":
                 ours, theirs = (lambda key=key: self.sample_us(key) for key in (message.key, message.against))
-                return asdict(race(ours, theirs, lambda: None, self.draw, message.most))
+                return race(ours, theirs, lambda: None, self.draw, message.most)
             case "call":
                 return (90.0, 5.0)
         return None

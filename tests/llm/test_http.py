@@ -139,10 +139,7 @@ def test_a_key_is_in_no_message_and_no_log(caplog: pytest.LogCaptureFixture) -> 
 
 def test_a_huge_answer_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kernelwright.llm.http.LARGEST_ANSWER_BYTES", 1000)
-    with (
-        llm_server(Scripted(body=b"x" * 2000)) as server,
-        pytest.raises(ProviderError, match="more than 1000 bytes"),
-    ):
+    with llm_server(Scripted(body=b"x" * 2000)) as server, pytest.raises(ProviderError, match="more than 1000 bytes"):
         post(server.url)
 
 

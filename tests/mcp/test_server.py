@@ -389,22 +389,11 @@ def test_an_error_that_no_tool_expects_is_one_line_too(fault: Exception, line: s
     assert str(error.value) == line
 
 
-def test_a_problem_of_which_nothing_can_be_judged_here_is_refused_at_the_start(home: Path) -> None:
-    async def use(call: Call) -> None:
-        with pytest.raises(RuntimeError, match="nothing of double can be verified here") as raised:
-            await call("start_run", problem="double")
-        assert "cases.json" in str(raised.value)
-        with pytest.raises(RuntimeError, match="no run is open"):
-            await call("state")
-
-    drive(home, use, str(Path(__file__).with_name("serving.py")), "timed cases only")
-
-
 def test_the_verb_needs_no_terminal_to_say_what_it_is() -> None:
     assert "Serve runs to a coding agent over MCP." in run("mcp", "--help").stdout
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, STOP])
+@pytest.mark.parametrize("number", [signal.SIGINT, STOP])
 def test_ctrl_c_ends_the_server_while_it_waits_for_its_client(home: Path, number: signal.Signals) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "kernelwright", "mcp"],

@@ -34,11 +34,7 @@ def test_which_tensor_goes_where_matters() -> None:
     assert signature(first) == signature(renamed)
 
 
-RMS = (
-    "x: (112, 64, 512, 512) bfloat16",
-    "%1 = mean.dim(x, [1], True) -> (112, 1, 512, 512) bfloat16",
-    "return %1",
-)
+RMS = ("x: (112, 64, 512, 512) bfloat16", "%1 = mean.dim(x, [1], True) -> (112, 1, 512, 512) bfloat16", "return %1")
 
 
 def test_which_dimensions_are_reduced_moved_or_padded_matters() -> None:

@@ -44,11 +44,7 @@ def test_however_the_names_are_bound_they_count(tmp_path: Path, text: str) -> No
         ("broken.py", b"import torch\n\ndef f(:\n", "line 3: "),
         ("empty.py", b"", "does not define Model, get_inputs, get_init_inputs"),
         ("half.py", b"class Model: ...\ndef get_inputs(): ...", "does not define get_init_inputs"),
-        (
-            "inner.py",
-            b"def f():\n    class Model: ...\ndef get_inputs(): ...\nget_init_inputs = f",
-            "define Model (",
-        ),
+        ("inner.py", b"def f():\n    class Model: ...\ndef get_inputs(): ...\nget_init_inputs = f", "define Model ("),
     ],
 )
 def test_what_cannot_be_a_problem_is_refused_with_its_reason(

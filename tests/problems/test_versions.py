@@ -48,7 +48,7 @@ def load(worker: Worker, loaded: dict[str, Path], version: Path) -> None:
 @pytest.mark.parametrize("version", [*VERSIONS, *BEST], ids=[*NAMES, "matmul/best", "matmul_leaky_relu/best"])
 def test_a_version_is_right_on_the_small_cases(worker: Worker, loaded: dict[str, Path], version: Path) -> None:
     load(worker, loaded, version)
-    evaluation = worker.evaluate(Candidate(source=version.read_text(), config=dict(SMALL)), "verify")
+    evaluation = worker.evaluate(Candidate(source=version.read_text(), config=dict(SMALL)), "search")
     assert evaluation.status is Status.PASSED, evaluation.reason
     passed = {result.case for result in evaluation.results if result.status is Status.PASSED}
     assert {"70x50x90_fp32", "150x130x65_fp16"} <= passed
@@ -57,7 +57,7 @@ def test_a_version_is_right_on_the_small_cases(worker: Worker, loaded: dict[str,
 def test_the_marching_convolution_is_right_on_the_small_cases(worker: Worker, loaded: dict[str, Path]) -> None:
     best = ROOT / "gallery/conv_transpose3d/best.py"
     load(worker, loaded, best)
-    evaluation = worker.evaluate(Candidate(source=best.read_text()), "verify")
+    evaluation = worker.evaluate(Candidate(source=best.read_text()), "search")
     assert evaluation.status is Status.PASSED, evaluation.reason
     passed = {result.case for result in evaluation.results if result.status is Status.PASSED}
     assert {"1x3to5x3x4x3_fp32", "2x40to70x2x2x2_fp16", "1x5to8x2x3x6_fp16"} <= passed
@@ -68,7 +68,7 @@ def test_a_tile_that_is_stored_in_parts_is_whole(worker: Worker, loaded: dict[st
     version = ROOT / "gallery/matmul/descriptors.py"
     load(worker, loaded, version)
     config = SMALL | {"matmul_kernel.EPILOGUE_SUBTILE": parts}
-    evaluation = worker.evaluate(Candidate(source=version.read_text(), config=config), "verify")
+    evaluation = worker.evaluate(Candidate(source=version.read_text(), config=config), "search")
     assert evaluation.status is Status.PASSED, evaluation.reason
 
 

@@ -30,10 +30,6 @@ def config_of(request: Request, *trials: object, **more: object) -> dict[str, in
     return proposal.candidate.config
 
 
-def test_the_kernel_of_these_tests_has_three_tunables() -> None:
-    assert sorted(default_config(KERNEL)) == sorted(KEYS)
-
-
 def test_the_source_stays_and_the_config_can_be_applied() -> None:
     proposal = BUILTIN.propose(improve(1), context(starter()))
     assert proposal.candidate is not None

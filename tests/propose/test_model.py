@@ -52,14 +52,6 @@ def test_a_good_reply_becomes_a_candidate_with_note_usage_prompt_and_reply() -> 
     assert "Make `double` faster" in prompt
 
 
-def test_the_provider_is_asked_system_and_prompt_apart() -> None:
-    provider = FakeProvider()
-    ModelProposer(provider, "openai:m").propose(IMPROVE, context(starter()))
-    ((system, prompt),) = provider.asked
-    assert system[0].startswith("You write GPU kernels in Triton")
-    assert "# Make `double` faster" in prompt
-
-
 @pytest.mark.parametrize(
     ("text", "error"),
     [

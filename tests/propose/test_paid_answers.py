@@ -14,10 +14,11 @@ from kernelwright.llm.protocol import Reply
 from kernelwright.model import Answered, Budget, Operator, Proposal, Request, Usage
 from kernelwright.propose import Proposer
 from kernelwright.propose.model import ModelProposer
-from kernelwright.report.cost import cost_text, run_usage
+from kernelwright.report.cost import cost_sections, run_usage
 from kernelwright.report.view import read_run
 from kernelwright.run import Outcome, StopReason, optimize
 from kernelwright.search import build_strategy
+from kernelwright.text.grid import section_text
 from proposing import OTHER, REPLY, Blobs, asked_for, context, passed, starter, trial
 
 pytestmark = pytest.mark.process
@@ -120,8 +121,9 @@ def test_the_totals_know_a_plan_whose_kernel_never_came_and_a_resumed_run_pays_o
     with Journal.open(tmp_path / "run") as journal:
         view = read_run(journal)
         assert run_usage(view) == COST
-        assert "models: 10 tokens in, 5 out, 0.5000 USD" in cost_text(view)
-        assert "not finished" in cost_text(view)
+        text = "\n".join(map(section_text, cost_sections(view)))
+        assert "models: 10 tokens in, 5 out, 0.5000 USD" in text
+        assert "not finished" in text
     provider = Provider()
     with Journal.open(tmp_path / "run", writable=True) as journal:
         outcome = session(journal, ModelProposer(provider, "openai:m", plan=True), Budget(trials=2))

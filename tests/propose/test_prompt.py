@@ -19,7 +19,6 @@ from kernelwright.model import (
     Environment,
     Evaluation,
     KernelResources,
-    LibraryMode,
     Operator,
     Reflection,
     Request,
@@ -45,7 +44,7 @@ from kernelwright.propose.prompt import (
 from kernelwright.propose.sections import kernel, problem
 from kernelwright.propose.shown import shown_source
 from kernelwright.source import find_tunables
-from kernelwright.worker.plan.operators import OPERATORS, allows
+from kernelwright.worker.plan.operators import OPERATORS
 from proposing import KERNEL, OTHER, context, failed, passed, starter, trial
 
 RESOURCES = KernelResources(
@@ -428,15 +427,11 @@ def test_of_two_lessons_about_one_trial_the_first_that_stands_is_shown() -> None
     assert "## What surprises have taught\n\n- Right. (trial 1)\n\n" in text
 
 
-@pytest.mark.parametrize("mode", ["finish", "any"])
-def test_a_prompt_names_every_library_step_that_is_allowed_and_no_other(mode: LibraryMode) -> None:
-    said = sections.problem(msgspec.structs.replace(PROBLEM, library=mode))
+def test_a_prompt_names_every_library_step_that_finishing_allows_and_no_other() -> None:
+    said = sections.problem(msgspec.structs.replace(PROBLEM, library="finish"))
     words = set(re.findall(r"`[\w.]*?(\w+)`", said)) | {"sub", "mul", "div", "floor_divide", "remainder", "add"}
-    other_words = {"mv": "matmul", "dot": "matmul", "addmv": "matmul", "convolution": "linear"}
-    named = {name.partition(".")[0] for name in OPERATORS if allows(mode, name)}
-    assert {other_words.get(name, name) for name in named} <= words, mode
-    forbidden = {name.partition(".")[0] for name in OPERATORS} - named
-    assert not forbidden & words
+    assert {name.partition(".")[0] for name in OPERATORS} <= words
+    assert not {"mm", "linear", "sort", "topk", "cumsum"} & words
     assert sections.problem(PROBLEM) == said.partition("\n\nLibrary steps")[0]
 
 

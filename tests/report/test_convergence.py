@@ -26,10 +26,6 @@ def test_estimates_are_in_no_ratio() -> None:
     assert "Speedup" not in text
 
 
-def test_measured_times_are_not_called_estimates() -> None:
-    assert "estimate" not in convergence_text(run_view(short_run(measured=True)))
-
-
 def test_many_rounds_wrap_into_blocks_in_one_unit() -> None:
     seed = trial(0, passed(9000.0), round=0, operator=Operator.SEED, parents=())
     more = [trial(number, passed(9000.0 - 300 * number), round=number) for number in range(1, 13)]

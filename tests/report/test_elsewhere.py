@@ -14,8 +14,7 @@ from kernelwright.errors import WorkerError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.beside import measure_elsewhere
 from kernelwright.model import BenchCase, BenchReport, Implementation, Status
-from kernelwright.report.elsewhere import ELSEWHERE, START
-from kernelwright.report.framework import BEST, SideMeasurement, read_side, write_side
+from kernelwright.report.framework import BEST, ELSEWHERE, START, SideMeasurement, read_side, write_side
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
 from samples import passed, run_view, short_run

@@ -12,11 +12,12 @@ from kernelwright.journal import Event, Journal, LaneTallies, fold
 from kernelwright.model import Budget, Evaluation, LaneChange, RunInfo, Status
 from kernelwright.report.content import Content
 from kernelwright.report.document import report_document
-from kernelwright.report.lanes import MOST_SHOWN, lane_rows, lanes_text
+from kernelwright.report.lanes import MOST_SHOWN, lane_rows, lanes_section
 from kernelwright.report.page import html_page
 from kernelwright.report.progress import Progress
 from kernelwright.report.text import report_text
 from kernelwright.report.view import RunView, read_run
+from kernelwright.text.grid import section_text
 from samples import run_info, short_run
 
 UUID = "GPU-5f0e1234-aaaa-bbbb-cccc-0123456789ab"
@@ -42,6 +43,12 @@ def tallies(*names: str) -> LaneTallies:
         found.take(up(name), 0.0)
         found.note(on(name, float(number)))
     return found
+
+
+def lanes_text(lanes: LaneTallies, at_work_s: float) -> str:
+    section = lanes_section(lanes, at_work_s)
+    assert section is not None
+    return section_text(section)
 
 
 def test_of_each_lane_the_gpu_the_busy_share_the_evaluations_and_the_losses() -> None:
@@ -92,7 +99,7 @@ def share(lanes: LaneTallies, names: list[str], shown: list[tuple[str, str]]) ->
 
 def test_without_a_gpu_nothing_is_called_busy_and_with_one_worker_there_are_no_lanes() -> None:
     lanes = LaneTallies()
-    assert lanes_text(lanes, 10.0) == ""
+    assert lanes_section(lanes, 10.0) is None
     assert lane_rows(lanes, 10.0) == []
     lanes.take(up("CPU 1", device=None), 0.0)
     lanes.note(on("CPU 1", 4.0))

@@ -46,7 +46,7 @@ def test_a_page_of_five_thousand_trials_has_each_of_them_and_is_not_large(tmp_pa
     if not is_chain:
         assert {trial.number for trial in ranked(view.trials)[:BEST]} <= whole
     failures = [trial for trial in view.trials if not trial.passed]
-    table = page.partition("Why candidates failed")[2].partition("</table>")[0]
+    table = page.partition('id="reasons"')[2].partition("</table>")[0]
     assert sum(map(int, re.findall(r"<td>(\d+)</td>", table))) == len(failures), "every failure has its reason there"
     for text in (report_text(view), trials_table(view)):
         assert len(text.encode()) < LARGEST_PAGE_BYTES

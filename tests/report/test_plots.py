@@ -89,17 +89,29 @@ def test_both_slopes_of_the_roof_are_in_the_picture_of_flop() -> None:
 
 
 def test_an_unconfirmed_kernel_is_not_called_the_best() -> None:
-    assert "leader, unconfirmed" in groups_of(run_view(short_run()))
-    svg = draw_plots(run_view(short_run()))[0].svg
+    view = run_view(short_run(measured=True), device="Fake GPU")
+    assert "leader, unconfirmed" in groups_of(view)
+    svg = draw_plots(view)[0].svg
     assert "leader, unconfirmed" in svg
     assert ">best<" not in svg
 
 
-def test_both_pictures_are_drawn_and_say_whether_times_are_estimates() -> None:
-    for view, expected in ((measured(), False), (run_view(short_run(), confirmed={4: passed(26.0)}), True)):
-        pictures = {picture.name: picture.svg for picture in draw_plots(view)}
-        assert set(pictures) == {"convergence", "roofline"}
-        assert all(("estimate" in svg) == expected for svg in pictures.values())
+def test_both_pictures_are_drawn_of_measurements_and_none_of_estimates() -> None:
+    assert [picture.name for picture in draw_plots(measured())] == ["convergence", "roofline"]
+    assert draw_plots(run_view(short_run(), confirmed={4: passed(26.0)})) == []
+
+
+def test_the_roofline_has_the_timed_cases_alone() -> None:
+    view, best = measured(), passed(26.0, measured=True)
+    held_out = msgspec.structs.replace(best.results[1], case="odd")
+    view = run_view(view.trials, {4: msgspec.structs.replace(best, results=(*best.results, held_out))}, "Fake GPU")
+    assert {point.case for group in groups_of(view).values() for point in group} == {"square"}
+
+
+def test_every_point_of_the_convergence_leads_to_its_trial_on_the_page_and_not_from_a_file() -> None:
+    svg = draw_plots(measured())[0].svg
+    assert sorted(re.findall(r'<a href="#trial-(\d)"><title>trial \1</title>', svg)) == list("012345")
+    assert "<a " not in standalone_svg(svg)
 
 
 def test_a_roofline_without_stated_flop_shows_bytes() -> None:
@@ -130,7 +142,7 @@ def test_a_picture_is_the_same_every_time_and_its_ids_are_its_own() -> None:
     assert ids[0].isdisjoint(ids[1])
     assert all(re.findall(r'(?:href="#|url\(#)([^")]+)', picture.svg) for picture in first)
     for picture, own in zip(first, ids, strict=True):
-        assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', picture.svg)) <= own
+        assert set(re.findall(r'(?:xlink:href="#|url\(#)([^")]+)', picture.svg)) <= own
 
 
 def test_files_are_svg_that_follows_light_and_dark_and_png(tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kernelwright.model import Operator, Request, RunInfo
-from kernelwright.report.tree import MAX_DEPTH, Node, diff_between, tree_of
+import msgspec
+
+from kernelwright.model import Operator, Request, RunInfo, Trial
+from kernelwright.report.tree import MAX_DEPTH, Node, Tunings, diff_between, tree_of
 from kernelwright.report.view import RunView
 from samples import BLOCK, passed, run_view, short_run, trial
 
@@ -54,7 +56,7 @@ def test_a_difference_is_between_sources_with_their_configs_written_in() -> None
 
 def test_a_repair_is_compared_with_each_of_its_parents() -> None:
     nodes = {node.number: node for node in every(tree_of(run_view(short_run())))}
-    assert [diff.parent for diff in nodes[3].diffs] == [2, 0]
+    assert [diff.parent for diff in nodes[3].whole.diffs] == [2, 0]
 
 
 def test_a_chain_of_hundreds_of_improvements_does_not_nest_without_end() -> None:
@@ -67,6 +69,23 @@ def test_a_chain_of_hundreds_of_improvements_does_not_nest_without_end() -> None
 
     assert depth(nodes) - 1 == MAX_DEPTH
     assert sorted(node.number for node in every(nodes)) == list(range(600))
+
+
+def test_tunings_that_did_not_lead_to_the_best_fold_under_their_source() -> None:
+    def tuning(number: int, score_us: float, parents: tuple[int, ...]) -> Trial:
+        made = trial(number, passed(score_us), parents=parents, config={BLOCK: 2**number})
+        candidate = msgspec.structs.replace(made.proposal.candidate, source=first.proposal.candidate.source)
+        return msgspec.structs.replace(made, proposal=msgspec.structs.replace(made.proposal, candidate=candidate))
+
+    first = short_run()[0]
+    written = trial(5, passed(33.0), parents=(1,))
+    tunings = [tuning(n, 40.0 - n, parents) for n, parents in ((1, (0,)), (2, (0,)), (3, (2,)), (4, (0,)))]
+    (root,) = tree_of(run_view((first, *tunings, tuning(6, 20.0, (4,)), written), confirmed={6: passed(20.0)}))
+    shown = [node.number for node in root.branches if isinstance(node, Node)]
+    (folded,) = [node for node in root.branches if isinstance(node, Tunings)]
+    assert shown == [1, 4], "below 1 stands another source, and 4 leads to the best"
+    assert [node.number for node in folded.children] == [2]
+    assert folded.text == "2 tunings, the best 37.00 µs (estimate) (trial 3)"
 
 
 def test_a_parent_that_is_not_there_makes_a_root() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from fakes import FakeWorker, evaluation_of
 from kernelwright.errors import WorkerError
+from kernelwright.journal import fold
 from kernelwright.model import Candidate, CaseResult, Evaluation, Status
 from running import Create, run
 
@@ -38,8 +39,8 @@ def test_the_confirmed_time_does_not_depend_on_the_gpu(create: Create, slow: flo
     worker = FakeWorker(answer=answer)
     outcome = run(journal, worker=worker)
     assert outcome.best not in (None, outcome.seed)
-    (number,) = journal.confirmations()
-    there = journal.confirmations()[number]
+    (number,) = fold(journal.events()).confirmations
+    there = fold(journal.events()).confirmations[number]
     plain_us = {purpose: evaluation_of(Candidate(source="BLOCK = 64\n"), purpose).score_us for purpose in
                 ("search", "confirm")}  # fmt: skip
     best = next(trial for trial in journal.trials() if trial.number == number)
@@ -76,8 +77,8 @@ def test_where_the_seed_does_not_pass_on_the_other_gpu_nothing_is_confirmed(crea
 
     journal = create(strategy_options={"rounds": 3})
     assert run(journal, worker=FakeWorker(answer=answer)).best == 0
-    assert journal.confirmations()
-    for confirmation in journal.confirmations().values():
+    assert fold(journal.events()).confirmations
+    for confirmation in fold(journal.events()).confirmations.values():
         assert confirmation.status is Status.NOT_VERIFIED
         assert confirmation.reason.endswith("so times cannot be compared: off by much")
 
@@ -92,4 +93,4 @@ def test_a_gpu_that_is_lost_between_the_two_ends_the_session(create: Create) -> 
     journal = create(strategy_options={"rounds": 3})
     with pytest.raises(WorkerError, match="lost between"):
         run(journal, worker=FakeWorker(answer=answer))
-    assert journal.confirmations() == {}
+    assert fold(journal.events()).confirmations == {}

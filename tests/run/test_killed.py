@@ -66,7 +66,8 @@ def test_the_uninterrupted_search_takes_every_way_through_the_stages() -> None:
 
 @pytest.mark.parametrize("kind", EventKind)
 def test_a_run_killed_after_any_event_of_a_kind_resumes_to_the_same_search(tmp_path: Path, kind: EventKind) -> None:
-    for event in [event for event in EVENTS if event.kind is kind]:
+    """Every third of a kind; the test below goes through all commits."""
+    for event in [event for event in EVENTS if event.kind is kind][::3]:
         folder = tmp_path / str(event.seq)
         assert killed(folder / "run", after=event.seq) == -signal.SIGKILL
         with Journal.open(folder / "run") as dead:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from kernelwright.evaluator.client import start_worker
 from kernelwright.evaluator.fleet import Fleet
-from kernelwright.evaluator.launch import start_worker
 from kernelwright.evaluator.places import Lane, start_lanes
 from kernelwright.jobs.optimize import optimize
 from kernelwright.jobs.worker import Desk, StartWorker
@@ -67,7 +67,7 @@ def searched(folder: Path, start: StartWorker, on_event: Callable[[Event], None]
     result = optimize(
         folder / "double",
         out=str(folder / "run"),
-        trials=5,
+        trials=4,
         in_flight=1,
         seed=3,
         no_known=True,
@@ -128,5 +128,5 @@ def test_a_worker_that_is_killed_in_the_middle_changes_nothing_in_the_run(
     with_loss = searched(tmp_path / "lanes", lanes, kill)
     assert len(killed) == 1
     assert with_loss == searched(tmp_path / "one", lambda target: start_worker(target=target))
-    assert [kind for kind, *_ in with_loss].count(EventKind.EVALUATED) == 5
+    assert [kind for kind, *_ in with_loss].count(EventKind.EVALUATED) == 4
     assert left_in(scratch) == []

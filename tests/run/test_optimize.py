@@ -54,7 +54,7 @@ def test_a_search_finds_a_better_kernel_and_confirms_it(create: Create) -> None:
     assert best.score_us == 100.0
     assert best.proposal.candidate is not None
     assert [call for call in worker.calls if call[1] == "confirm"] == [(best.proposal.candidate.id, "confirm")]
-    assert journal.confirmations()[outcome.best].score_us == 101.0
+    assert fold(journal.events()).confirmations[outcome.best].score_us == 101.0
 
 
 def test_every_trial_goes_through_its_stages_in_order_and_events_are_told_as_written(create: Create) -> None:
@@ -84,7 +84,7 @@ def test_without_a_starter_the_proposer_writes_the_seed_and_it_is_confirmed_too(
     journal = create(starter=None, strategy_options=TWO_ROUNDS)
     outcome = run(journal, FakeProposer(write))
     assert (outcome.seed, outcome.best, outcome.best_us) == (0, 0, 101.0)
-    assert list(journal.confirmations()) == [0]
+    assert list(fold(journal.events()).confirmations) == [0]
 
 
 def test_the_proposer_sees_what_was_told_and_what_is_in_flight(create: Create) -> None:
@@ -173,7 +173,7 @@ def test_a_run_in_which_nothing_passes_ends_without_a_best(create: Create) -> No
     worker = FakeWorker(lambda candidate, purpose: Evaluation(status=Status.WRONG, reason="off by one"))
     outcome = run(journal, worker=worker)
     assert (outcome.reason, outcome.seed, outcome.best) == (StopReason.FINISHED, None, None)
-    assert journal.confirmations() == {}
+    assert fold(journal.events()).confirmations == {}
 
 
 def test_a_proposer_that_answers_at_once_knows_everything_that_is_in_flight(create: Create) -> None:
@@ -240,7 +240,10 @@ def test_when_the_best_fails_its_confirmation_the_next_best_is_confirmed(create:
     proposer = blocks("BLOCK = 256\n", "BLOCK = 512\n# fails confirm: wrong\n", "BLOCK = 128\n")
     outcome = run(journal, proposer)
     assert (outcome.best, outcome.best_us, outcome.refused) == (1, 201.0, (2,))
-    assert [evaluation.status for evaluation in journal.confirmations().values()] == [Status.WRONG, Status.PASSED]
+    assert [evaluation.status for evaluation in fold(journal.events()).confirmations.values()] == [
+        Status.WRONG,
+        Status.PASSED,
+    ]
 
 
 def test_when_no_confirmation_stands_the_starter_remains(create: Create) -> None:
@@ -264,7 +267,7 @@ def test_a_candidate_whose_confirmation_failed_is_not_confirmed_again_under_anot
     source = "BLOCK = 512\n# fails confirm: wrong\n"
     outcome = run(journal, blocks(source, source))
     assert (outcome.best, outcome.refused) == (0, (1,))
-    assert list(journal.confirmations()) == [1]
+    assert list(fold(journal.events()).confirmations) == [1]
 
 
 def test_a_gain_within_the_intervals_is_a_tie_and_goes_to_the_starter_unconfirmed(create: Create) -> None:
@@ -280,7 +283,7 @@ def test_a_gain_within_the_intervals_is_a_tie_and_goes_to_the_starter_unconfirme
     scores_us = [trial.score_us for trial in journal.trials()]
     assert (scores_us[0], min(score_us or 400.0 for score_us in scores_us)) == (399.0, 397.0)
     assert (outcome.best, outcome.seed) == (0, 0)
-    assert journal.confirmations() == {}
+    assert fold(journal.events()).confirmations == {}
 
 
 def test_an_estimate_has_no_interval_and_the_lower_one_is_better(create: Create) -> None:
@@ -341,7 +344,7 @@ def test_an_interrupt_ends_the_session_in_order_and_keeps_a_proposal_that_was_un
     outcome = run(journal, proposer, budget=Budget(trials=5))
     assert (outcome.reason, outcome.best) == (StopReason.INTERRUPTED, None)
     assert kinds(journal)[-3:] == ["asked", "proposed", "stopped"]
-    assert journal.confirmations() == {}
+    assert fold(journal.events()).confirmations == {}
 
     outcome = run(journal, proposer, budget=Budget(trials=5))
     assert outcome.reason is StopReason.TRIALS
@@ -432,7 +435,7 @@ def test_a_confirmation_whose_compilers_were_killed_is_made_again_at_resume(crea
     journal = create(strategy_options={"width": 1, "rounds": 1})
     proposer = blocks("BLOCK = 512\n")
     assert run(journal, proposer, FakeWorker(short)).best == 0
-    assert journal.confirmations() == {}
+    assert fold(journal.events()).confirmations == {}
     assert run(journal, proposer).best_us == 101.0
 
 

@@ -183,7 +183,7 @@ def test_a_run_that_went_on_after_its_best_was_confirmed_is_made_again_with_both
     journal = create(strategy="greedy", in_flight=2)
     for trials in (3, 12):
         run_once(journal, FakeProposer(step), budget=Budget(trials=trials))
-    assert len(journal.confirmations()) == 2
+    assert len(fold(journal.events()).confirmations) == 2
     made_again(journal, tmp_path / "again")
 
 

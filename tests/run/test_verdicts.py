@@ -62,11 +62,7 @@ def test_a_rejection_for_its_time_is_not_kept(cache: Cache) -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [
-        TEXT.replace("2.0", "2.001"),
-        TEXT.replace("import exp as f", "import log as f"),
-        TEXT + "\n",
-    ],
+    [TEXT.replace("2.0", "2.001"), TEXT.replace("import exp as f", "import log as f"), TEXT + "\n"],
     ids=["another constant", "another import", "another text"],
 )
 def test_another_candidate_is_judged(cache: Cache, other: str) -> None:

@@ -48,14 +48,14 @@ def test_a_reply_that_comes_while_another_trial_runs_is_taken_up_in_the_same_ses
 ) -> None:
     asked: list[int] = []
     is_known_to_wait = threading.Event()
-    proposed = Loop._proposed
+    proposed = Loop._take_proposal
 
     def noticed(self: Loop, number: int, event: Event | None) -> None:
         proposed(self, number, event)
         if event is None:
             is_known_to_wait.set()
 
-    monkeypatch.setattr(Loop, "_proposed", noticed)
+    monkeypatch.setattr(Loop, "_take_proposal", noticed)
 
     def late(request: Request, context: Context) -> Proposal | None:
         asked.append(request.number)

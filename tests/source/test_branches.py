@@ -98,7 +98,42 @@ def test_every_kind_of_statement_can_be_left_out(host: str, judged: int) -> None
     assert choose(judged) == space["choose"](judged)
 
 
-def test_kernels_and_what_runs_at_import_have_no_branches() -> None:
-    tree = syntax.parse("import triton\nSIZE = 1 if triton else 2\n@triton.jit\ndef k(x):\n    if x:\n        return\n")
+def test_kernels_test_scripts_and_expressions_at_import_have_no_branches() -> None:
+    kernel = "@triton.jit\ndef k(x):\n    if x:\n        return\n"
+    script = "if __name__ == '__main__':\n    k(1)\n"
+    tree = syntax.parse(f"import triton\nSIZE = 1 if triton else 2\n{kernel}{script}")
     assert branches(tree) == []
     assert ast.dump(marked(tree)) == ast.dump(tree)
+    inner = syntax.parse("if triton:\n" + kernel.replace("@", "    @").replace("\n", "\n    "))
+    assert [str(branch) for branch in branches(inner)] == ["line 3: triton"]
+
+
+AT_IMPORT = """\
+SIZES = [1]
+if len(SIZES) > 1:
+    SIZES += [2]
+elif SIZES == [1]:
+    SIZES += [3]
+else:
+    SIZES += [4]
+try:
+    one = missing
+    two = 2
+except NameError:
+    pass
+except ValueError:
+    pass
+def choose(n):
+    return SIZES[n]
+"""
+
+
+def test_what_did_not_run_at_import_refuses_too() -> None:
+    taken = run(AT_IMPORT, (0,))
+    assert without_untaken(AT_IMPORT, taken) == (AT_IMPORT, ())
+    text, conditions = without_untaken(AT_IMPORT, taken, at_import=True)
+    assert conditions == ("line 3: len(SIZES) > 1", "line 7: not (SIZES == [1])", "line 10: line 9 does not fail",
+                          "line 14: line 8 fails")  # fmt: skip
+    assert [number for number, line in enumerate(text.splitlines(), 1) if "raise Not" in line] == [3, 7, 10, 14]
+    choose, _ = shipped(AT_IMPORT, (0,))
+    assert choose(1) == 3

@@ -84,12 +84,11 @@ def test_entries_are_kept_compactly(tmp_path: Path) -> None:
 def test_a_recorded_device_answers_what_was_measured_and_says_that_it_replays() -> None:
     device = RecordedDevice(recorded_space())
     found = device.measure({"BLOCK": 128, "k.num_warps": 4})
-    assert (found.label, found.time_us, found.ci95_us, found.seconds) == ("replayed", 12.5, (12.4, 12.7), 0.9)
+    assert (found.time_us, found.ci95_us, found.seconds) == (12.5, (12.4, 12.7), 0.9)
     assert found.footprint is not None
     assert found.footprint.registers == 64
     failed = device.measure({"BLOCK": 256, "k.num_warps": 8})
     assert (failed.status, failed.time_us, failed.reason) == (Status.COMPILE_ERROR, None, "out of shared memory")
-    assert failed.label == "replayed"
     assert device.name == "NVIDIA H200, replayed (measured 2026-11-21)"
 
 

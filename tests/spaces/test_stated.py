@@ -106,10 +106,7 @@ def test_a_file_states_choices_and_restrictions_and_the_source_s_own_value_is_on
     path = tmp_path / f"space{suffix}"
     path.write_text(text, encoding="utf-8")
     space = stated_space(path, SOURCE, {})
-    assert {one.name: one.choices for one in space.parameters} == {
-        "BLOCK": (32, 64, 128, 1024),
-        "k.num_warps": (2, 4),
-    }
+    assert {one.name: one.choices for one in space.parameters} == {"BLOCK": (32, 64, 128, 1024), "k.num_warps": (2, 4)}
     assert size(space) == 4 * 2 - 1
     assert {"BLOCK": 32, "k.num_warps": 4} not in list(configs(space))
 

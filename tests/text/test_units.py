@@ -38,13 +38,7 @@ def test_a_time_keeps_about_four_digits(time_us: float | None, text: str) -> Non
 
 
 def test_small_shares_keep_a_decimal() -> None:
-    assert [share_text(share) for share in (0.013, 0.0996, 0.934, 1.0, None)] == [
-        "1.3 %",
-        "10 %",
-        "93 %",
-        "100 %",
-        "-",
-    ]
+    assert [share_text(share) for share in (0.013, 0.0996, 0.934, 1.0, None)] == ["1.3 %", "10 %", "93 %", "100 %", "-"]
 
 
 def test_sizes_are_given_with_a_decimal_prefix() -> None:

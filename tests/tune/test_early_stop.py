@@ -31,7 +31,7 @@ class Hopeless:
 
 def searched(early_stop: bool) -> Search:
     settings = Settings(in_flight=3, early_stop=early_stop)
-    search = Search(FakeDevice(), SPACE, Hopeless(), DEFAULT, (), settings, lambda tried: None)
+    search = Search(FakeDevice(), SPACE, Hopeless(), (), settings, lambda tried: None)
     search.run()
     return search
 
@@ -50,6 +50,6 @@ def test_it_goes_on_where_stopping_early_is_forbidden() -> None:
 def test_every_sampler_finds_the_best_of_a_small_space(name: str) -> None:
     settings = Settings(sampler=name, trials=20, early_stop=False)
     sampler = SAMPLERS[name](SPACE, 0, first=(DEFAULT,))
-    search = Search(FakeDevice(), SPACE, sampler, DEFAULT, (), settings, lambda tried: None)
+    search = Search(FakeDevice(), SPACE, sampler, (), settings, lambda tried: None)
     search.run()
     assert min(one.score_us or 0.0 for one in search.tried) == pytest.approx(100.0)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from busy import scaled
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import start_worker
 from kernelwright.model import Status
 from kernelwright.report.tuning import tuning_text
 from kernelwright.spaces import SAMPLERS
@@ -150,7 +150,7 @@ def test_a_real_worker_survives_every_kind_and_the_pick_is_the_best_of_those_tha
     (tmp_path / "problem.py").write_text(PROBLEM)
     (tmp_path / "space.toml").write_text(f"parameters.BLOCK = {list(EXPECTED)}\n")
     space = stated_space(tmp_path / "space.toml", CANDIDATE, {})
-    limits = scaled({"interpret_s": 5.0, "replay_s": 5.0})
+    limits = scaled({"interpret_s": 3.0, "replay_s": 3.0})
     with start_worker(limits=limits) as worker:
         info = worker.load(str(tmp_path / "problem.py"))
         outcome = tune(

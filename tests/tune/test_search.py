@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from kernelwright.model import Status
-from kernelwright.spaces.samplers.simple import RandomDraws, exhaustive, random_draws
+from kernelwright.spaces.samplers.simple import Draws, exhaustive, random_draws
 from kernelwright.spaces.space import Config, Parameter, Space, configs, default
 from kernelwright.tune.records import CaseTime, Found, Settings, Tried
 from kernelwright.tune.search import Search
@@ -26,8 +26,7 @@ def searched(
 ) -> Search:  # fmt: skip
     given = Settings(**{"trials": 12, "in_flight": 3, **settings})  # type: ignore[arg-type]
     sampler = factory(space, given.seed, first=(default(space), *imported))  # type: ignore[operator]
-    written = {one.name: one.default for one in space.parameters}
-    search = Search(device, space, sampler, written, imported, given, lambda tried: None)
+    search = Search(device, space, sampler, imported, given, lambda tried: None)
     search.run()
     return search
 
@@ -117,15 +116,15 @@ def test_a_large_space_of_which_the_compiler_refuses_all_ends() -> None:
 
 
 def test_what_a_sampler_may_ask_for_next_is_compiled_and_not_launched() -> None:
-    class Foresees(RandomDraws):
+    class Foresees(Draws):
         def foresee(self, count: int) -> list[Config]:
             return [{"BLOCK": 32, "k.num_warps": 1, "GROUP": 1 + number} for number in range(count)]
 
     def with_cores(cores: int) -> tuple[FakeDevice, Search]:
         device, settings = FakeDevice(), Settings(trials=12, in_flight=3)
-        written = {one.name: one.default for one in LARGE.parameters}
-        sampler = Foresees(LARGE, 0, (written,))
-        search = Search(device, LARGE, sampler, written, (), settings, lambda tried: None, cores=cores)
+        drawn = random_draws(LARGE, 0, (default(LARGE),))
+        sampler = Foresees(drawn.asked, drawn.draw)
+        search = Search(device, LARGE, sampler, (), settings, lambda tried: None, cores=cores)
         search.run()
         return device, search
 
@@ -185,7 +184,7 @@ def test_a_limit_of_minutes_ends_the_asking(monkeypatch: pytest.MonkeyPatch) -> 
 def test_tried_configs_can_be_read_while_the_search_is_under_way() -> None:
     seen: list[Tried] = []
     sampler = random_draws(SPACE, 0, first=(DEFAULT,))
-    Search(FakeDevice(), SPACE, sampler, DEFAULT, (), Settings(trials=5), seen.append).run()
+    Search(FakeDevice(), SPACE, sampler, (), Settings(trials=5), seen.append).run()
     assert [one.number for one in seen] == list(range(5))
 
 
@@ -211,11 +210,12 @@ def test_what_could_not_be_judged_counts_only_where_the_default_could_not_be_eit
     assert search.tried[0].found.status is Status.PASSED
 
 
-class Listens(RandomDraws):
+class Listens(Draws):
     """Keeps what it was told of before it was first asked."""
 
     def __init__(self, space: Space, seed: int, first: tuple[Config, ...] = ()) -> None:
-        super().__init__(space, seed, first)
+        drawn = random_draws(space, seed, first)
+        super().__init__(drawn.asked, drawn.draw)
         self.informed: dict[tuple[int, ...], tuple[int, float]] = {}
         self.before_asking: int | None = None
 
@@ -228,8 +228,8 @@ class Listens(RandomDraws):
 
 
 def informed(device: FakeDevice, space: Space = SPACE) -> Listens:
-    sampler, written = Listens(space, 0), {one.name: one.default for one in space.parameters}
-    Search(device, space, sampler, written, (), Settings(trials=12, in_flight=3), lambda tried: None).run()
+    sampler = Listens(space, 0)
+    Search(device, space, sampler, (), Settings(trials=12, in_flight=3), lambda tried: None).run()
     return sampler
 
 

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from kernelwright import codec
 from kernelwright.worker.bench.messages import AddText, Order, Run
-from kernelwright.worker.compile.messages import BranchesRead, ReadBranches
+from kernelwright.worker.compile.messages import Compile, Compiled
 from kernelwright.worker.plan.arena import attach, window
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import Argument, Buffer, Launch, Plan, Tensor, Value, View
 from kernelwright.worker.processes.answers import of_replay
 from kernelwright.worker.processes.channel import Failure
 from kernelwright.worker.processes.children import ForkServer
+from kernelwright.worker.processes.commands import Options
 from kernelwright.worker.processes.memory import SharedMemory
 
 HEAD = "import triton\nimport triton.language as tl\n"
@@ -57,9 +58,9 @@ class Interpreted:
         self.interpreters.close()
 
     def compiled(self, source: str, launch: Launch) -> object:
-        child = self.compilers.spawn("compiler", {"target": "sm_90"}, log=True)
+        child = self.compilers.spawn("compiler", Options(target="sm_90"), log=True)
         try:
-            return child.ask(ReadBranches(kernels=source, launch=launch), 60)
+            return child.ask(Compile(kernels=source, launch=launch, branches=True, whole=False), 60)
         finally:
             child.kill()
 
@@ -89,7 +90,7 @@ class Interpreted:
             for lines in (body, compiled_as.split("\n") if compiled_as else body)
         )
         launch = Launch(kernel="k", grid=(grid,), arguments=arguments, options={})
-        answer = codec.record(self.compiled(other, launch), BranchesRead)
+        answer = codec.record(self.compiled(other, launch), Compiled)
         plan = Plan(buffers=BUFFERS, outputs=(Y,), steps=(launch,), single=True)
         memory = SharedMemory()
         bench = self.interpreters.spawn("interpreter", log=True, descriptors=[memory.descriptor])
@@ -98,14 +99,16 @@ class Interpreted:
             arena.zero_()
             window(arena, LAYOUT, X).copy_(window(arena, LAYOUT, I).float().new_tensor(range(SIZE)))
             bench.ask(AddText(name="plan", plan=plan, kernels=source, branches=(answer.branches,)), seconds)
-            ended = of_replay(bench.ask(Run(plan="plan", order=order, filled=filled), seconds))
+            run = Run(plan="plan", order=order, filled=filled)
+            ended = of_replay(bench.ask(run, seconds), run)
             found = window(arena, LAYOUT, Y).tolist(), window(arena, LAYOUT, I).tolist()
         finally:
             bench.kill()
             memory.close()
         if isinstance(ended, Failure):
             return Ran(ended.status.value, ended.reason, *found)
-        said, *undefined = ended.value
+        assert ended is not None
+        said, *undefined = ended
         return Ran("passed", "", *found, said=said, undefined=tuple(undefined))
 
 

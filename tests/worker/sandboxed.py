@@ -16,6 +16,7 @@ from typing import Any
 from kernelwright.worker.confine import intruder
 from kernelwright.worker.machine import sandbox
 from kernelwright.worker.processes.channel import Channel
+from kernelwright.worker.processes.commands import Options
 
 
 class Forked:
@@ -37,14 +38,14 @@ class Place:
     def __init__(self, scratch: Path) -> None:
         self.scratch, self.count = scratch, 0
 
-    def spawn(self, role: str, options: dict[str, Any], log: bool, interpret: bool) -> Forked:
+    def spawn(self, role: str, log: bool, interpret: bool) -> Forked:
         self.count += 1
         ours, theirs = socket.socketpair()
         pid = os.fork()
         if pid == 0:
             os.setsid()
             scratch = str(self.scratch / f"intruder_{self.count}")
-            intruder.main(Channel(theirs), options | {"scratch": scratch})
+            intruder.main(Channel(theirs), Options(scratch=scratch))
             os._exit(0)
         theirs.close()
         return Forked(Channel(ours), pid)

@@ -255,8 +255,7 @@ found["own number"] = os.getpid()
 
 
 @pytest.mark.parametrize(
-    ("ending", "status"),
-    [("os._exit(7)", 7), ("__import__('ctypes').string_at(0)", -signal.SIGSEGV)],
+    ("ending", "status"), [("os._exit(7)", 7), ("__import__('ctypes').string_at(0)", -signal.SIGSEGV)]
 )
 def test_how_a_process_in_its_own_namespace_ends_reaches_whoever_waits(
     tmp_path: Path, ending: str, status: int

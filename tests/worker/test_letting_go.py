@@ -10,10 +10,10 @@ from typing import Any, cast
 import pytest
 
 from fakes import BOUND, SPEC
-from kernelwright import codec
 from kernelwright.model import Candidate, Case, CaseInfo, CaseResult, Incumbent, ProblemInfo, Status
 from kernelwright.worker.bench.messages import AddPlan
-from kernelwright.worker.bench.race import BEHIND, KNOWN, LOST
+from kernelwright.worker.bench.race import BEHIND, KNOWN, LOST, Race
+from kernelwright.worker.clock.captured import Captured
 from kernelwright.worker.plan.plan import Buffer, Plan
 from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.stages import evaluate
@@ -43,18 +43,18 @@ class FakeProcesses:
         return ProblemInfo(name="double", format="native", source="", cases=(INFO,))
 
     def ask_judge(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> Any:
-        return codec.plain(self.said) if message.verb == "check" else 0.0
+        return self.said if message.verb == "check" else 0.0
 
     def ask_bench(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> Any:
         verb = message.verb
         if verb == "prepare":
-            return {"steady_us": [self.us] * 6, "method": "graph", "sets": 2}
+            return Captured(method="graph", sets=2, restored=False, steady_us=[self.us] * 6)
         if verb == "race":
             self.raced = True
             gained = self.stopped == KNOWN
-            return {"ours_us": [self.us] * 6, "theirs_us": [BEST_US] * 6, "stopped": self.stopped, "gained": gained}
+            return Race([self.us] * 6, [BEST_US] * 6, self.stopped, gained)
         if verb == "forgetting":
-            return {"as_left_us": [self.us], "anew_us": [self.us]}
+            return [self.us], [self.us]
         if verb == "keep":
             return bool(message.key)
         self.kept = self.kept or verb == "rename"

@@ -26,7 +26,7 @@ def worker(shared_worker: StartedWorker) -> Worker:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_network_qualifies_as_it_is(worker: Worker, name: str) -> None:
     worker.load(str(FOLDER / f"{name}.py"), Loading(which="derived"))
-    report = worker.qualify(every=True)
+    report = worker.qualify()
     assert report.qualifies, report.reason
 
 

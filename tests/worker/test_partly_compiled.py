@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import start_worker
 from kernelwright.model import Candidate, Status
 
 PROBLEM = """

@@ -9,8 +9,7 @@ import pytest
 
 from busy import scaled
 from kernelwright.errors import ProblemError, WorkerError
-from kernelwright.evaluator.client import ProcessWorker
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import ProcessWorker, start_worker
 from kernelwright.worker.processes.logs import KEPT_BYTES, LONGEST_BYTES, shorten
 
 TEMPLATE = '''"""A problem."""
@@ -160,7 +159,7 @@ def test_in_get_inputs(worker: ProcessWorker, tmp_path: Path, inputs: str, words
 
 
 def test_get_inputs_without_end(tmp_path: Path) -> None:
-    with start_worker(limits=scaled({"judge_s": 12.0})) as hasty:
+    with start_worker(limits=scaled({"judge_s": 3.0})) as hasty:
         file = file_with(tmp_path, inputs="while True: time.sleep(1)")
         assert "did not answer in time" in fault(hasty, file)
 

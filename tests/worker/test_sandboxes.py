@@ -16,7 +16,7 @@ import pytest
 
 from command_line import run
 from kernelwright.errors import MachineError
-from kernelwright.evaluator.launch import WEAK_SANDBOX, local, start_worker
+from kernelwright.evaluator.client import WEAK_SANDBOX, local, start_worker
 from kernelwright.model import Candidate, Status
 from limited import LIMITS
 from on_device import KERNEL, doubling
@@ -124,7 +124,7 @@ def test_a_process_with_a_key_shows_its_environment_to_no_other_of_the_user(how:
 
 
 def test_a_worker_is_started_by_a_process_that_hides_its_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    script = "import sys; from kernelwright.evaluator.launch import start_worker\n"
+    script = "import sys; from kernelwright.evaluator.client import start_worker\n"
     script += "try: start_worker(['/bin/false'])\nexcept Exception: pass\n"
     script += "import ctypes; print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"
     for variables, dumpable in (({"MY_TOKEN": "planted"}, "0"), ({}, "1")):

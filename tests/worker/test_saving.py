@@ -26,11 +26,11 @@ class FakeProcesses:
     def ask_judge(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> float:
         return 0.0
 
-    def ask_bench(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> dict[str, Any]:
+    def ask_bench(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> tuple[list[float], list[float]]:
         if message.verb != "forgetting":
             return {}
         as_left_us, anew_us = next(self.calls_us)
-        return {"as_left_us": [as_left_us, 0.5 * as_left_us, 1.5 * as_left_us], "anew_us": [anew_us, anew_us, 999.0]}
+        return [as_left_us, 0.5 * as_left_us, 1.5 * as_left_us], [anew_us, anew_us, 999.0]
 
 
 @dataclass

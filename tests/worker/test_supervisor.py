@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kernelwright.errors import ConfigError, MachineError
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import start_worker
 from kernelwright.worker import gpus
 from on_device import left_in
 

@@ -58,7 +58,8 @@ class FakeProcesses:
             self.now_s += self.filling_s
             return self.filling_s
         is_wrong = self.orders[-1] == self.wrong_in or self.decisive in self.filled
-        return {"case": message.case, "status": "wrong" if is_wrong else "passed", "reason": "off" if is_wrong else ""}
+        status = Status.WRONG if is_wrong else Status.PASSED
+        return CaseResult(case=message.case, status=status, reason="off" if is_wrong else "")
 
     def ask_bench(self, message: Message, limit_s: float = 0.0, plan: Any = None) -> Any:
         if message.verb == "run":
@@ -173,9 +174,7 @@ def test_a_slow_candidate_is_not_verified_although_its_other_cases_passed() -> N
     assert conclusion([passed], []) == (Status.PASSED, "")
 
 
-def test_nothing_of_the_candidate_is_told_when_its_draws_are_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_nothing_of_the_candidate_is_told_when_its_draws_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     processes = FakeProcesses(filling_s=0.0, replaying_s=0.0)
     verified(processes, monkeypatch)
     assert [message for message in processes.asked if message.verb == "draws"] == [Draws(case="small")]

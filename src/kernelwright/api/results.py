@@ -1,7 +1,4 @@
-"""Results of the Python API: the jobs' records with the text of the command line and HTML for a notebook.
-
-Each class adds methods to the record of a job; texts and tables come from `report`.
-"""
+"""Results of the Python API: the jobs' records with the text of the command line and HTML for a notebook."""
 
 from __future__ import annotations
 
@@ -17,6 +14,7 @@ from kernelwright.jobs.check import ProblemCheck
 from kernelwright.jobs.profile import ProfileReport
 from kernelwright.jobs.series_search import SeriesResult
 from kernelwright.jobs.verify import Verification
+from kernelwright.jobs.whole_model import WholeModel
 from kernelwright.model import BenchReport, Status
 from kernelwright.report.bench import bench_text, case_text
 from kernelwright.report.bounds import bounds_text
@@ -89,6 +87,14 @@ class BenchResult(BenchReport, frozen=True, kw_only=True):
     def _repr_html_(self) -> str:
         where = self.environment.device or "no GPU: times are estimates"
         return html(f"{self.problem} on {where}", [case_text(case) for case in self.cases])
+
+
+class SurveyResult(WholeModel, frozen=True, kw_only=True):
+    """Where a whole model's time goes, and what could be won."""
+
+    def _repr_html_(self) -> str:
+        text = str(self)
+        return html(text.splitlines()[-1], [text])
 
 
 class ProfileResult(ProfileReport, frozen=True, kw_only=True):

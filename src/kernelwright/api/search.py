@@ -2,55 +2,26 @@
 
 from __future__ import annotations
 
-import functools
 import os
-from collections.abc import Callable, Sequence
-from inspect import Parameter, signature
-from typing import ParamSpec, TypeVar, Unpack
+from collections.abc import Sequence
+from typing import Unpack
 
 from kernelwright.api import notebook
+from kernelwright.api.keywords import Tuning, desk_of, loading_of, log, takes
 from kernelwright.api.results import SearchedAll, Tuned
 from kernelwright.api.run import Run, open_run
-from kernelwright.api.verbs import AnyPath, log, text_of
+from kernelwright.api.verbs import AnyPath, text_of
 from kernelwright.jobs import optimize as optimize_job
 from kernelwright.jobs import series as series_job
 from kernelwright.jobs import tune as tune_job
 from kernelwright.jobs.settings import DEFAULTS
 from kernelwright.jobs.worker import Desk, Display, Notify, StartWorker, local_worker
-from kernelwright.model import LibraryMode, Loading, OptimizeOptions, SeriesOptions, WhichCases
-from kernelwright.problems.lists import problems_named
+from kernelwright.model import OptimizeOptions, SeriesOptions
+from kernelwright.problems import problems_named
 from kernelwright.tune import Settings
 
-P = ParamSpec("P")
-R = TypeVar("R")
 
-
-def takes(options: type) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A function that takes the keys of a TypedDict as keyword arguments, beside its own. Its signature names them all,
-    and it gets paths as text."""
-
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        own = [one for one in signature(function).parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
-        keywords = [
-            Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind.__forward_arg__)
-            for name, kind in options.__annotations__.items()
-        ]
-        known = signature(function).replace(parameters=[*own, *keywords])
-
-        @functools.wraps(function)
-        def call(*args: P.args, **given: P.kwargs) -> R:
-            known.bind(*args, **given)
-            texts = {name: os.fspath(one) if isinstance(one, os.PathLike) else one for name, one in given.items()}
-            return function(*args, **texts)  # type: ignore[arg-type]
-
-        call.__signature__ = known  # type: ignore[attr-defined]
-        del call.__wrapped__  # Sphinx reads the defaults of that
-        return call
-
-    return decorate
-
-
-@takes(OptimizeOptions)
+@takes(OptimizeOptions, {})
 def optimize(
     problem: AnyPath,
     *,
@@ -74,7 +45,7 @@ def optimize(
     return open_run(found.folder)
 
 
-@takes(SeriesOptions)
+@takes(SeriesOptions, {})
 def optimize_all(
     problems: AnyPath | Sequence[AnyPath],
     *,
@@ -103,27 +74,15 @@ def _display(notify: Notify) -> Display | None:
     return notebook.show if notify is log and notebook.is_notebook() else None
 
 
+@takes(Tuning)
 def tune(
     problem: AnyPath,
     candidate: AnyPath | None = None,
     *,
-    sampler: str = "model",
-    trials: int | None = None,
-    minutes: float | None = None,
-    seed: int = 0,
     space: AnyPath | None = None,
     cases: Sequence[str] = (),
-    dtype: str | None = None,
-    library: LibraryMode | None = None,
     out: AnyPath | None = None,
-    which: WhichCases = "derived",
-    unqualified: bool = False,
-    target: str | None = None,
-    gpus: str | int | None = None,
-    workers: Sequence[str] | None = None,
-    in_flight: int | None = None,
-    start_worker: StartWorker = local_worker,
-    notify: Notify = log,
+    **options: Unpack[Tuning],
 ) -> Tuned:
     """Search the configs of one candidate, and write the result into a folder.
 
@@ -133,15 +92,14 @@ def tune(
     evaluated at once; None: four on each lane. Without a GPU times are estimates. Raises `RequestError` and
     `ConfigError` for the request, `ProblemError` for the problem.
     """
-    desk, lanes = Desk(notify, start_worker, target=target).on_lanes(gpus, workers)
+    desk, lanes = desk_of(options).on_lanes(options.get("gpus"), options.get("workers"))
     settings = Settings(
-        sampler=sampler, trials=trials, minutes=minutes, seed=seed,
-        in_flight=in_flight or DEFAULTS.in_flight * lanes,
+        sampler=options["sampler"], trials=options.get("trials"), minutes=options.get("minutes"), seed=options["seed"],
+        in_flight=options.get("in_flight") or DEFAULTS.in_flight * lanes,
     )  # fmt: skip
     found = tune_job.tune(
-        os.fspath(problem), text_of(candidate), settings,
-        loading=Loading(dtype=dtype, cases=tuple(cases), library=library, which=which, unqualified=unqualified),
-        space=text_of(space), out=text_of(out), desk=desk,
+        os.fspath(problem), text_of(candidate), settings, loading=loading_of(options, cases), space=text_of(space),
+        out=text_of(out), desk=desk,
     )  # fmt: skip
     assert found.outcome is not None  # an outcome is missing only while a tuning waits for an advisor's answer
     return Tuned(found.folder, found.outcome)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Unpack
 
+from kernelwright.api.keywords import AtDesk, Exporting, Judging, desk_of, loading_of, log, takes
 from kernelwright.api.results import BenchResult, CheckResult, ProfileResult, VerifyResult, shown_as
 from kernelwright.jobs import bench as bench_job
 from kernelwright.jobs import check as check_job
@@ -18,11 +19,9 @@ from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.export import Exported
 from kernelwright.jobs.exportable import ExportSource
 from kernelwright.jobs.profile import ProfileSettings
-from kernelwright.jobs.worker import Desk, Notify, StartWorker, local_worker
+from kernelwright.jobs.worker import Desk, StartWorker, local_worker
 from kernelwright.model import Candidate, LibraryMode, Loading, WhichCases
 from kernelwright.source import apply_config
-
-log: Notify = logging.getLogger("kernelwright").warning
 
 AnyPath = str | os.PathLike[str]
 """A problem: a `Problem`, a file, a folder with `problem.py`, or a name in the gallery."""
@@ -31,18 +30,9 @@ AnyCandidate = Candidate | str | os.PathLike[str]
 """A candidate, its source (text of several lines), or the path of its file."""
 
 
+@takes(Judging)
 def verify(
-    problem: AnyPath,
-    candidate: AnyCandidate,
-    *,
-    config: Mapping[str, int] | None = None,
-    dtype: str | None = None,
-    library: LibraryMode | None = None,
-    which: WhichCases = "derived",
-    unqualified: bool = False,
-    target: str | None = None,
-    start_worker: StartWorker = local_worker,
-    notify: Notify = log,
+    problem: AnyPath, candidate: AnyCandidate, *, config: Mapping[str, int] | None = None, **options: Unpack[Judging]
 ) -> VerifyResult:
     """Judge a candidate on every case, including held-out ones, without timing.
 
@@ -54,34 +44,19 @@ def verify(
     candidate's file, `MachineError` if torch or Triton is missing.
     """
     found = verify_job.verify(
-        os.fspath(problem), candidate_of(candidate, config),
-        Loading(dtype=dtype, library=library, which=which, unqualified=unqualified),
-        desk=Desk(notify, start_worker, target=target),
-    )  # fmt: skip
+        os.fspath(problem), candidate_of(candidate, config), loading_of(options), desk=desk_of(options)
+    )
     return shown_as(VerifyResult, found)
 
 
-def verify_all(
-    problem: AnyPath,
-    candidates: Sequence[AnyCandidate],
-    *,
-    dtype: str | None = None,
-    library: LibraryMode | None = None,
-    which: WhichCases = "derived",
-    unqualified: bool = False,
-    target: str | None = None,
-    start_worker: StartWorker = local_worker,
-    notify: Notify = log,
-) -> list[VerifyResult]:
+@takes(Judging)
+def verify_all(problem: AnyPath, candidates: Sequence[AnyCandidate], **options: Unpack[Judging]) -> list[VerifyResult]:
     """`verify` for many candidates with one worker; the results are in the order of the candidates.
 
     A candidate that kills the worker gets the status `crashed`, and a new worker is started for the next one.
     """
-    found = verify_job.verify_all(
-        os.fspath(problem), [candidate_of(candidate) for candidate in candidates],
-        Loading(dtype=dtype, library=library, which=which, unqualified=unqualified),
-        desk=Desk(notify, start_worker, target=target),
-    )  # fmt: skip
+    judged = [candidate_of(candidate) for candidate in candidates]
+    found = verify_job.verify_all(os.fspath(problem), judged, loading_of(options), desk=desk_of(options))
     return [shown_as(VerifyResult, one) for one in found]
 
 
@@ -104,6 +79,7 @@ def check(
     return shown_as(CheckResult, found)
 
 
+@takes(Judging)
 def bench(
     problem: AnyPath,
     candidates: Sequence[AnyPath] = (),
@@ -113,13 +89,7 @@ def bench(
     compile: bool = True,
     max_autotune: bool = False,
     repeat: int = 1,
-    dtype: str | None = None,
-    library: LibraryMode | None = None,
-    which: WhichCases = "derived",
-    unqualified: bool = False,
-    target: str | None = None,
-    start_worker: StartWorker = local_worker,
-    notify: Notify = log,
+    **options: Unpack[Judging],
 ) -> BenchResult:
     """Time eager PyTorch, `torch.compile`, the problem's starter and best kernel, and candidates, side by side.
 
@@ -131,13 +101,14 @@ def bench(
     """
     settings = BenchSettings(
         cases=tuple(cases), held_out=held_out, compile=compile, max_autotune=max_autotune, repeat=repeat,
-        loading=Loading(dtype=dtype, library=library, which=which, unqualified=unqualified),
+        loading=loading_of(options),
     )  # fmt: skip
     files = [os.fspath(file) for file in candidates]
-    report = bench_job.bench(os.fspath(problem), files, settings, desk=Desk(notify, start_worker, target=target))
+    report = bench_job.bench(os.fspath(problem), files, settings, desk=desk_of(options))
     return shown_as(BenchResult, report)
 
 
+@takes(AtDesk)
 def profile(
     problem: AnyPath,
     candidate: AnyCandidate,
@@ -148,9 +119,7 @@ def profile(
     full: bool = False,
     dtype: str | None = None,
     library: LibraryMode | None = None,
-    target: str | None = None,
-    start_worker: StartWorker = local_worker,
-    notify: Notify = log,
+    **options: Unpack[AtDesk],
 ) -> ProfileResult:
     """Profile a candidate: its distance to the bound, and its bottleneck with evidence.
 
@@ -159,12 +128,11 @@ def profile(
     `ProblemError` for the problem, `RequestError` for the candidate's file or a case that does not exist.
     """
     settings = ProfileSettings(tuple(cases), framework, full, Loading(dtype=dtype, library=library))
-    found = profile_job.profile(
-        os.fspath(problem), candidate_of(candidate, config), settings, desk=Desk(notify, start_worker, target=target)
-    )
+    found = profile_job.profile(os.fspath(problem), candidate_of(candidate, config), settings, desk=desk_of(options))
     return shown_as(ProfileResult, found)
 
 
+@takes(Exporting)
 def export(
     what: AnyPath,
     *,
@@ -175,11 +143,7 @@ def export(
     name: str | None = None,
     out: AnyPath | None = None,
     measure: bool | None = None,
-    library: LibraryMode | None = None,
-    unqualified: bool = False,
-    target: str | None = None,
-    start_worker: StartWorker = local_worker,
-    notify: Notify = log,
+    **options: Unpack[Exporting],
 ) -> Exported:
     """Export a kernel as a package to install, or in another format.
 
@@ -190,11 +154,9 @@ def export(
     machine cannot verify it.
     """
     source = ExportSource(
-        os.fspath(what), text_of(problem), trial, dict(config or {}), name,
-        loading=Loading(library=library, which="derived", unqualified=unqualified),
-    )  # fmt: skip
-    desk = Desk(notify, start_worker, target=target)
-    return export_job.export(source, desk=desk, format=format, out=text_of(out), measure=measure)
+        os.fspath(what), text_of(problem), trial, dict(config or {}), name, loading=loading_of(options)
+    )
+    return export_job.export(source, desk=desk_of(options), format=format, out=text_of(out), measure=measure)
 
 
 def candidate_of(given: AnyCandidate, config: Mapping[str, int] | None = None) -> Candidate:

@@ -1,11 +1,9 @@
-"""`bench`: times PyTorch (eager, compiled), the starter and any candidates side by side on every case.
-
-It is no substitute for `verify` on hidden cases.
-"""
+"""`bench`: times PyTorch (eager, compiled), the starter and any candidates side by side on every case."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -70,18 +68,13 @@ from kernelwright.report.series import series_text
 def bench(
     ctx: click.Context,
     desk: Desk,
+    /,
     problem: str,
     candidates: tuple[str, ...],
-    cases: tuple[str, ...],
     json_file: str | None,
-    max_autotune: bool,
-    no_compile: bool,
-    no_held_out: bool,
-    repeat: int,
     against: str | None,
-    max_slowdown: float,
-    junit: str | None,
     loading: Loading,
+    **given: Any,
 ) -> None:
     """Time PyTorch (eager, compiled), the starter and candidates side by side.
 
@@ -97,32 +90,23 @@ def bench(
 
     PROBLEM's file is executed with your rights; a candidate's is confined.
     """
-    if max_autotune and no_compile:
+    settings = BenchSettings(
+        held_out=not given.pop("no_held_out"), compile=not given.pop("no_compile"), loading=loading,
+        **{name: given.pop(name) for name in ("cases", "max_autotune", "repeat")},
+    )  # fmt: skip
+    if settings.max_autotune and not settings.compile:
         raise click.UsageError("--max-autotune and --no-compile exclude each other.")
-    if cases and no_held_out:
+    if settings.cases and not settings.held_out:
         raise click.UsageError("--case says which cases are measured: leave --no-held-out out.")
-    for file in (json_file, junit):
+    for file in (json_file, given["junit"]):
         if file not in (None, "-"):
             require_writable(Path(file))
-    settings = BenchSettings(
-        cases=cases,
-        held_out=not no_held_out,
-        compile=not no_compile,
-        max_autotune=max_autotune,
-        repeat=repeat,
-        loading=loading,
-    )
     if against is not None:
         require_gate(ctx, candidates)
-        ctx.exit(
-            run_gate(
-                problem, candidates[0], against, max_slowdown, settings,
-                junit=junit, json_file=json_file, desk=desk,
-            )
-        )  # fmt: skip
+        ctx.exit(run_gate(problem, candidates[0], against, settings, json_file=json_file, desk=desk, **given))
     refuse_typed(ctx, ("max_slowdown", "junit"), "needs --against FILE.")
     several = problems_in(problem)
-    if several and (candidates or cases):
+    if several and (candidates or settings.cases):
         raise RequestError(
             f"{problem} is a folder of {len(several)} problems, which have no candidates and cases in common",
             "name one problem, or leave candidates and --case out",

@@ -1,7 +1,4 @@
-"""`check`: says which trivial answers a problem would accept, and the bound of each case. No candidate takes part.
-
-The other verbs do the same check before they start, on fewer cases.
-"""
+"""`check`: says which trivial answers a problem would accept, and the bound of each case. No candidate takes part."""
 
 from __future__ import annotations
 
@@ -29,13 +26,7 @@ from kernelwright.report.check import check_text
 @loading_options(dtype_option, cases_option(), library_option)
 @json_option
 @worker_command
-def check(
-    ctx: click.Context,
-    desk: Desk,
-    problem: str,
-    loading: Loading,
-    as_json: bool,
-) -> None:
+def check(ctx: click.Context, desk: Desk, problem: str, loading: Loading, as_json: bool) -> None:
     """Show which trivial answers a problem would accept, and at which tolerance.
 
     PROBLEM is a file, a folder with problem.py, or a name in the gallery. Zeros, a constant, an unchanged input, the
@@ -49,8 +40,7 @@ def check(
     found = job.check(problem, loading, desk=desk)
     report = found.qualification
     say(check_text(found.problem, report, found.eager, found.environment), as_json)
-    if as_json:
-        say_document(found.document())
+    say_document(found.document(), as_json)
     if report.qualifies is None:
         reasons = "; ".join(sorted(set(report.not_judged.values())))
         raise MachineError(f"no case of {problem} could be judged here: {reasons}", "use a machine with a GPU")

@@ -1,7 +1,4 @@
-"""`compare`: two runs side by side.
-
-It measures nothing. Where two times cannot be compared it shows no ratio and says why.
-"""
+"""`compare`: two runs side by side."""
 
 from __future__ import annotations
 

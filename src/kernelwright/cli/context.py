@@ -11,7 +11,7 @@ from typing import Any, get_args
 import click
 
 from kernelwright.cli.output import note
-from kernelwright.evaluator.launch import WEAK_SANDBOX
+from kernelwright.evaluator.client import WEAK_SANDBOX
 from kernelwright.jobs.worker import PLACES, Desk, Places, StartWorker, local_worker
 from kernelwright.model import SWITCHES, LibraryMode, Loading
 
@@ -43,9 +43,7 @@ def together(*options: Decorator) -> Decorator:
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 
 target_option = click.option(
-    "--target",
-    metavar="sm_NN",
-    help="Compile for this target; only on a machine without a GPU (default there: sm_90).",
+    "--target", metavar="sm_NN", help="Compile for this target; only on a machine without a GPU (default there: sm_90)."
 )
 weak_option = click.option(
     "--weak-sandbox",
@@ -118,6 +116,11 @@ library_option = click.option(
 unqualified_option = click.option(
     "--unqualified", is_flag=True, help=next(switch.help for switch in SWITCHES if switch.name == "unqualified")
 )
+
+
+def config_option(of: str) -> Decorator:
+    return click.option("--config", multiple=True, metavar="KEY=VALUE|FILE", help=f"Values for the {of}. Repeatable.")
+
 
 LOADING = ("dtype", "library", "which", "unqualified")
 """Options that say how a problem is loaded, by the names of their parameters."""

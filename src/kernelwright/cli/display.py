@@ -1,7 +1,4 @@
-"""Draws progress on standard error: a table that is updated in place on a terminal, else one line per event.
-
-With NO_COLOR, on a dumb terminal and without a terminal there is only plain text.
-"""
+"""Draws progress on standard error: a table that is updated in place on a terminal, else one line per event."""
 
 from __future__ import annotations
 

@@ -30,14 +30,12 @@ def doctor(ctx: click.Context, desk: Desk, as_json: bool, gpus: str | None, work
     if not lanes:
         found = examine(desk)
         say(examination_text(found), as_json)
-        if as_json:
-            say_document(examination_document(found))
+        say_document(examination_document(found), as_json)
         ctx.exit(1 if found.failed else 0)
     examined = {}
     for lane in lanes:
         say(f"worker {lane.name}\n", as_json)
         examined[lane.name] = examine(replace(desk, start_worker=desk.places.workers_on([lane])))
         say(examination_text(examined[lane.name]) + "\n", as_json)
-    if as_json:
-        say_document({"workers": {name: examination_document(one) for name, one in examined.items()}})
+    say_document({"workers": {name: examination_document(one) for name, one in examined.items()}}, as_json)
     ctx.exit(1 if any(one.failed for one in examined.values()) else 0)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from kernelwright.cli import complete, options
 from kernelwright.cli.context import (
+    config_option,
     dtype_option,
     json_option,
     library_option,
@@ -25,12 +28,7 @@ from kernelwright.model import Loading
 @click.argument("what", metavar="RUN|CANDIDATE", shell_complete=complete.runs)
 @click.option("--problem", metavar="PROBLEM", help="The problem of a candidate's file; a run has its own.")
 @click.option("--trial", type=int, metavar="N", help="Another trial of the run than the confirmed best.")
-@click.option(
-    "--config",
-    multiple=True,
-    metavar="KEY=VALUE|FILE",
-    help="Values for the tunables of a candidate's file. Repeatable.",
-)
+@config_option("tunables of a candidate's file")
 @click.option(
     "--format",
     "format_name",
@@ -61,19 +59,13 @@ from kernelwright.model import Loading
 def export(
     ctx: click.Context,
     desk: Desk,
+    /,
     what: str,
-    problem: str | None,
-    trial: int | None,
     config: tuple[str, ...],
     format_name: str,
-    out: str | None,
-    name: str | None,
-    results: str | None,
-    measure: bool | None,
-    vary: tuple[str, ...],
-    dtypes: str | None,
     loading: Loading,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Write a kernel out for use elsewhere.
 
@@ -85,19 +77,12 @@ def export(
     Of a RUN no file is executed, but the package (format op) written from its kernel and its problem's text is
     executed with your rights, to check it: read both first if the run is from elsewhere.
     """
-    found = job.export(
-        ExportSource(what, problem, trial, options.config(config), name, results, loading),
-        desk=desk,
-        format=format_name,
-        out=out,
-        measure=measure,
-        vary=vary,
-        dtypes=dtypes,
-    )
+    source = {name: given.pop(name) for name in ("problem", "trial", "name", "results")}
+    source |= {"config": options.config(config), "loading": loading}
+    found = job.export(ExportSource(what, **source), desk=desk, format=format_name, **given)
     if found.folder is None:
         say(f"not exported: {found.reason}", as_json)
-        if as_json:
-            say_document(found.document())
+        say_document(found.document(), as_json)
         ctx.exit(1)
     say(f"{found.folder}: {EXPORTERS[format_name].summary}", as_json)
     say("\n".join(f"  {path}" for path in found.files), as_json)
@@ -109,6 +94,5 @@ def export(
         say(f"  python -m {found.package}.benchmark --write", as_json)
     if found.checked:
         say(f"next:\n  pip install {found.folder}\n  kernelwright recheck {found.folder}", as_json)
-    if as_json:
-        say_document(found.document())
+    say_document(found.document(), as_json)
     ctx.exit(1 if found.checked is False else 0)

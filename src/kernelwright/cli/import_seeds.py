@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from kernelwright.cli import complete
@@ -31,16 +33,7 @@ from kernelwright.model import Loading
 @json_option
 @worker_command
 def import_seeds(
-    ctx: click.Context,
-    desk: Desk,
-    problem: str,
-    source: str,
-    kind: str | None,
-    candidate: str | None,
-    limit: int,
-    out: str | None,
-    loading: Loading,
-    as_json: bool,
+    ctx: click.Context, desk: Desk, /, problem: str, source: str, loading: Loading, as_json: bool, **given: Any
 ) -> None:
     """Judge and time kernels that another program found.
 
@@ -50,20 +43,10 @@ def import_seeds(
 
     Of SOURCE nothing is executed but kernels, confined; PROBLEM's file is executed with your rights.
     """
-    found = job.import_seeds(
-        problem,
-        source,
-        desk=desk,
-        kind=kind,
-        candidate=candidate,
-        limit=limit,
-        out=out,
-        loading=loading,
-    )
+    found = job.import_seeds(problem, source, desk=desk, loading=loading, **given)
     say(imported_text(found.imported), as_json)
     if found.best is not None:
         mode = "" if loading.library is None else f" --library {loading.library}"
         say(f"next:\n  kernelwright optimize {problem} --starter {found.best}{mode}", as_json)
-    if as_json:
-        say_document(found.imported)
+    say_document(found.imported, as_json)
     ctx.exit(0 if found.best is not None else 1)

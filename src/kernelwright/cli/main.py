@@ -1,8 +1,4 @@
-"""The table of verbs, and the conversion of errors into one line and an exit status.
-
-Each verb is a separate file, imported when it is called. Exit status 0 is done and good, 1 is "the answer is no", 2 is
-an error in the request or on the machine, explained in one line on standard error.
-"""
+"""The table of verbs, and the conversion of errors into one line and an exit status."""
 
 from __future__ import annotations
 
@@ -21,8 +17,8 @@ from kernelwright.cli.context import Parts
 from kernelwright.cli.output import dropped, note
 from kernelwright.errors import KernelwrightError
 from kernelwright.interruption import Ended, stoppable
+from kernelwright.options import did_you_mean
 from kernelwright.text.escape import encodable, legible, one_line
-from kernelwright.text.similar import did_you_mean
 
 INTERRUPTED = 130
 """What a shell reports for a command that was interrupted; click's own 1 would read as "the answer is no"."""
@@ -32,7 +28,7 @@ ENDED = (128 + signal.SIGTERM, 128 + signal.SIGHUP)
 
 
 class Verb(NamedTuple):
-    """The module of a verb (its function has the module's name) and its summary for `--help`."""
+    """The module of a verb, and its summary for `--help`. Its function has the module's name, or the verb's."""
 
     module: str
     summary: str
@@ -52,15 +48,16 @@ GROUPS = {
         "import": Verb("import_seeds", "Judge and time kernels that another program found."),
     },
     "Problems": {
+        "model": Verb("model", "Show where the time of a whole model goes, and what could be won before any search."),
         "new": Verb("new", "Write a problem to start from."),
         "check": Verb("check", "Show which trivial answers a problem would accept, and at which tolerance."),
         "gallery": Verb("gallery", "List the problems that come with kernelwright, with their recorded speed."),
     },
     "Runs that are at work": {
         "watch": Verb("watch", "Follow a run in the browser."),
-        "pause": Verb("pause", "Pause a running search."),
-        "resume": Verb("resume", "Continue a paused search."),
-        "stop": Verb("stop", "End a running search; nothing is lost."),
+        "pause": Verb("control", "Pause a running search."),
+        "resume": Verb("control", "Continue a paused search."),
+        "stop": Verb("control", "End a running search; nothing is lost."),
         "reply": Verb("reply", "Hand in the answer to a prompt that a run waits for."),
     },
     "Runs that are over": {
@@ -89,7 +86,8 @@ class VerbGroup(click.Group):
         verb = VERBS.get(cmd_name)
         if verb is None:
             return None
-        command = getattr(import_module(f"kernelwright.cli.{verb.module}"), verb.module)
+        module = import_module(f"kernelwright.cli.{verb.module}")
+        command = getattr(module, verb.module, None) or getattr(module, cmd_name)
         assert isinstance(command, click.Command)
         return command
 

@@ -1,8 +1,5 @@
 """`optimize`: the main job. It searches for a faster kernel, verifies and times it, and records how it was found.
 Several problems share one budget.
-
-This file has the options and the closing messages; `jobs/optimize.py` and `jobs/series.py` do the work. The options
-that define a run are stored when it begins, so `--resume` takes limits only.
 """
 
 from __future__ import annotations
@@ -125,14 +122,10 @@ limit_options = together(
     help="Take options from this TOML file (default: ./kernelwright.toml where there is one); the command line wins.",
 )
 @click.option(
-    "--dry-run",
-    is_flag=True,
-    help="Print the first request in full, and the limits; send nothing and start no run.",
+    "--dry-run", is_flag=True, help="Print the first request in full, and the limits; send nothing and start no run."
 )
 @click.option(
-    "--max-autotune",
-    is_flag=True,
-    help="Measure also torch.compile's max-autotune mode beside the best kernel (slow).",
+    "--max-autotune", is_flag=True, help="Measure also torch.compile's max-autotune mode beside the best kernel (slow)."
 )
 @click.option("--out", metavar="DIR", help="The run's folder (default: a new one under ./runs).")
 @click.option(
@@ -188,22 +181,19 @@ def optimize(
         if dry_run:
             sent = dry_run_job.dry_run(settings=file, desk=desk, **typed)
             say(dry_run_text(sent), as_json)
-            if as_json:
-                say_document(sent)
+            say_document(sent, as_json)
             return
         end(ctx, job.optimize(settings=file, max_autotune=given["max_autotune"], desk=desk, **typed), as_json)
     except NothingToWin as answer:
         say(str(answer), as_json)
-        if as_json:
-            say_document({"reason": "left", "detail": str(answer)})
+        say_document({"reason": "left", "detail": str(answer)}, as_json)
 
 
 def end(ctx: click.Context, result: SessionResult, as_json: bool) -> NoReturn:
     """Print the closing message of one run, and give its exit status."""
     no_package = why_no_package(result.view) if result.best is not None else ""
     say(ending_text(result.view, result.outcome, result.budget, no_package), as_json)
-    if as_json:
-        say_document(session_document(result.view, result.outcome))
+    say_document(session_document(result.view, result.outcome), as_json)
     if result.outcome.reason is StopReason.INTERRUPTED:
         ctx.exit(INTERRUPTED)
     ctx.exit(1 if result.best is None and result.outcome.reason is not StopReason.WAITING else 0)
@@ -212,8 +202,7 @@ def end(ctx: click.Context, result: SessionResult, as_json: bool) -> NoReturn:
 def end_series(ctx: click.Context, result: SeriesResult, as_json: bool) -> NoReturn:
     """The table of several problems, and the exit status: 1 where one was not judged, or no kernel of it passed."""
     say(several_ending_text(result.folder, result.lines, result.has_device, result.reason, result.detail), as_json)
-    if as_json:
-        say_document(result.document())
+    say_document(result.document(), as_json)
     if result.reason is StopReason.INTERRUPTED:
         ctx.exit(INTERRUPTED)
     ctx.exit(1 if result.failed else 0)

@@ -1,7 +1,4 @@
-"""Option values as typed: `KEY=VALUE` pairs, candidate files, configs, limits.
-
-A value that cannot be read is an error that quotes it; it never becomes a default.
-"""
+"""Option values as typed: `KEY=VALUE` pairs, candidate files, configs, limits."""
 
 from __future__ import annotations
 

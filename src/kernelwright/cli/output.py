@@ -73,10 +73,12 @@ def silenced(stream: TextIO) -> Iterator[None]:
         raise
 
 
-def say_document(document: Any) -> None:
-    """Print the one JSON document on standard output. Raises `OSError` if it cannot be written completely, also if the
-    reader has gone.
+def say_document(document: Any, as_json: bool = True) -> None:
+    """Print the one JSON document on standard output, where it was asked for. Raises `OSError` if it cannot be written
+    completely, also if the reader has gone.
     """
+    if not as_json:
+        return
     with silenced(sys.stdout):
         click.echo(document_text(document))
 

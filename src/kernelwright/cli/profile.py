@@ -1,14 +1,20 @@
-"""`profile`: says how far a candidate is from the bound, and the one bottleneck that holds it back, with the evidence.
-
-Every counter is shown with the tool that read it, and without a GPU the text says that nothing ran.
-"""
+"""`profile`: says how far a candidate is from the bound, and which bottleneck holds it back, with the evidence."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import click
 
 from kernelwright.cli import complete, options
-from kernelwright.cli.context import dtype_option, json_option, library_option, loading_options, worker_command
+from kernelwright.cli.context import (
+    config_option,
+    dtype_option,
+    json_option,
+    library_option,
+    loading_options,
+    worker_command,
+)
 from kernelwright.cli.output import say, say_document
 from kernelwright.jobs import profile as job
 from kernelwright.jobs.worker import Desk
@@ -19,12 +25,7 @@ from kernelwright.report.profiled import document, profiled_text
 @click.command()
 @click.argument("problem", shell_complete=complete.problems)
 @click.argument("candidate")
-@click.option(
-    "--config",
-    multiple=True,
-    metavar="KEY=VALUE|FILE",
-    help="Values for the candidate's tunables, or a JSON file of them. Repeatable.",
-)
+@config_option("candidate's tunables, or a JSON file of them")
 @click.option(
     "--case", "cases", multiple=True, metavar="NAME", help="Only this case. Repeatable; default: the timed ones."
 )
@@ -38,14 +39,13 @@ from kernelwright.report.profiled import document, profiled_text
 def profile(
     ctx: click.Context,
     desk: Desk,
+    /,
     problem: str,
     candidate: str,
     config: tuple[str, ...],
-    cases: tuple[str, ...],
-    framework: bool,
-    full: bool,
     loading: Loading,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Show how far a candidate is from the bound, its bottleneck, and what could help.
 
@@ -57,11 +57,10 @@ def profile(
     found = job.profile(
         problem,
         options.candidate(candidate, config),
-        job.ProfileSettings(cases, framework, full, loading),
+        job.ProfileSettings(loading=loading, **given),
         desk=desk,
-        show=lambda one: say(profiled_text(one, full) + "\n", as_json),
+        show=lambda one: say(profiled_text(one, given["full"]) + "\n", as_json),
         name=candidate,
     )
-    if as_json:
-        say_document(document(found.problem, found.environment, found.profiles, found.failure))
+    say_document(document(found.problem, found.environment, found.profiles, found.failure), as_json)
     ctx.exit(0 if found.failure is None else 1)

@@ -1,7 +1,4 @@
-"""`recheck`: checks an exported package again, for example after an upgrade of driver, torch or Triton.
-
-What cannot be judged on this machine ends with status 2.
-"""
+"""`recheck`: checks an exported package again, for example after an upgrade of driver, torch or Triton."""
 
 from __future__ import annotations
 
@@ -32,8 +29,7 @@ def recheck(ctx: click.Context, desk: Desk, export: str, no_timing: bool, as_jso
     """
     found = job.recheck(export, desk=desk, timing=not no_timing)
     say(recheck_text(found.package, found.changed, found.evaluation, found.timed), as_json)
-    if as_json:
-        say_document(found.document())
+    say_document(found.document(), as_json)
     if found.evaluation.status is Status.NOT_VERIFIED:
         raise MachineError(f"{export} could not be verified here: {found.evaluation.reason}", "recheck it on the GPU")
     if found.right and found.unjudged:

@@ -1,7 +1,4 @@
-"""`reply`: hands in the answer to a prompt that a run waits for.
-
-The answer is not judged here, but one that the run could not use is refused at once.
-"""
+"""`reply`: hands in the answer to a prompt that a run waits for."""
 
 from __future__ import annotations
 

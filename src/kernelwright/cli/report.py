@@ -1,7 +1,4 @@
-"""`report`: what a run found, as text, Markdown, a page or one JSON document; its pictures on request.
-
-It measures nothing; the same journal gives the same report.
-"""
+"""`report`: what a run found, as text, Markdown, a page or one JSON document; its pictures on request."""
 
 from __future__ import annotations
 

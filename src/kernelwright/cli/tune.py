@@ -1,7 +1,4 @@
-"""`tune`: the best config of one candidate. No model writes code; only tunables change.
-
-This file has the options and the output; `jobs/tune.py` does the work.
-"""
+"""`tune`: the best config of one candidate. No model writes code; only tunables change."""
 
 from __future__ import annotations
 
@@ -129,6 +126,5 @@ def tune(ctx: click.Context, desk: Desk, /, problem: str | None, candidate: str 
     outcome = result.outcome
     if outcome is not None:
         say(tuning_text(outcome), given["as_json"])
-    if given["as_json"]:
-        say_document({"waits_in": str(result.folder)} if outcome is None else tuning_document(outcome))
+    say_document({"waits_in": str(result.folder)} if outcome is None else tuning_document(outcome), given["as_json"])
     ctx.exit(0 if outcome is None or outcome.joint is not None else 1)

@@ -1,7 +1,4 @@
-"""`watch`: a run at work as a page in the browser, following it; the run itself is not touched.
-
-It listens on the loopback alone. It ends soon after the run; Ctrl-C ends it and not the run.
-"""
+"""`watch`: a run at work as a page in the browser, following it; the run itself is not touched."""
 
 from __future__ import annotations
 

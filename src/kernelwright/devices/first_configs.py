@@ -49,17 +49,21 @@ LEAST_BLOCK = 16
 """Smallest side of a block of `tl.dot`."""
 
 
-def tile_for(itemsize: int, shared_bytes: int) -> dict[str, int]:
+def tile_for(itemsize: int, shared_bytes: int, columns: int) -> dict[str, int]:
     """The config of a template whose products are not split. itemsize: bytes of an element of both factors.
-    shared_bytes: that a block of the GPU may have."""
-    tile = HALF_TILE if itemsize == 2 else TILE
+    shared_bytes: that a block of the GPU may have. columns: of the result."""
+    tile = {**HALF_TILE, "BLOCK_N": min(HALF_TILE["BLOCK_N"], _block_of(columns))} if itemsize == 2 else TILE
     step_bytes = (tile["BLOCK_M"] + tile["BLOCK_N"]) * tile["BLOCK_K"] * itemsize
     return {**tile, "num_stages": max(1, min(STAGES, shared_bytes // step_bytes - 1))}
 
 
 def all_columns(tiles: Tiles) -> int:
     """The smallest block that has all columns."""
-    return max(LEAST_BLOCK, 1 << (tiles.columns - 1).bit_length())
+    return _block_of(tiles.columns)
+
+
+def _block_of(columns: int) -> int:
+    return max(LEAST_BLOCK, 1 << (columns - 1).bit_length())
 
 
 def tile_of_parts(tiles: Tiles) -> Config:

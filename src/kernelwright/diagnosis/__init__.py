@@ -3,5 +3,3 @@
 from kernelwright.diagnosis.diagnose import diagnose, diagnoses, furthest
 from kernelwright.diagnosis.moves import MOVES, Move, fitting, move, moves_against
 from kernelwright.diagnosis.traits import Trait, traits
-
-__all__ = ["MOVES", "Move", "Trait", "diagnose", "diagnoses", "fitting", "furthest", "move", "moves_against", "traits"]

@@ -52,12 +52,7 @@ def unknown(seen: Seen) -> Finding:
     sets = f"{bound.bytes:,} compulsory bytes" if bound.bound_by == "bytes" else f"{bound.flop:,} FLOP"
     far = f"{percent(seen.share)} of the bound, which" if seen.share is not None else "The bound, which"
     known = f"It reaches {far} {sets} set" if seen.share is not None else f"{far} {sets} set, is all that is known"
-    return Finding(
-        limit=Limit.UNKNOWN,
-        kernel=None,
-        summary=f"No figure points to a limit. {known}.",
-        evidence=(),
-    )
+    return Finding(limit=Limit.UNKNOWN, kernel=None, summary=f"No figure points to a limit. {known}.", evidence=())
 
 
 def diagnoses(

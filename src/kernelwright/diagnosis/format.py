@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernelwright.model import Counter, LaunchProfile
+from kernelwright.model import Counter, Finding, LaunchProfile
 
 SHOWN = (
     "duration", "dram_read", "dram_write", "dram_bandwidth", "dram_throughput", "memory_throughput", "l2_throughput",
@@ -14,6 +14,23 @@ SHOWN = (
     "code_tensor_instructions", "moved",
 )  # fmt: skip
 """Counters in reading order: time, bytes, utilisation of units, occupancy, instructions in the code."""
+
+
+EVIDENCE = ("evidence", "value", "threshold", "read by", "implies")
+COUNTERS = ("counter", "value", "read by")
+"""Heads of the tables of `evidence_rows` and `counter_rows`."""
+
+
+def evidence_rows(finding: Finding) -> list[tuple[str, ...]]:
+    return [
+        (one.metric, value_text(one.value, one.unit), f"{one.relation} {value_text(one.threshold, one.unit)}", one.tool,
+         one.implies)
+        for one in finding.evidence
+    ]  # fmt: skip
+
+
+def counter_rows(counters: Sequence[Counter]) -> list[tuple[str, ...]]:
+    return [(one.name, value_text(one.value, one.unit), one.tool) for one in counters]
 
 
 def longest(launches: Sequence[LaunchProfile], most: int) -> tuple[LaunchProfile, ...]:

@@ -1,7 +1,4 @@
-"""The client of a worker process: requests and answers are lines of JSON on the process's standard streams.
-
-This file never imports the worker.
-"""
+"""The client of a worker process: requests and answers are lines of JSON on the process's standard streams."""
 
 from __future__ import annotations
 
@@ -16,48 +13,15 @@ import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from types import TracebackType
 from typing import Any, TypeVar
 
 import msgspec
 
 from kernelwright import __version__, codec, errors
-from kernelwright.model import (
-    AS_KEPT,
-    PROTOCOL,
-    BenchCandidates,
-    BenchReport,
-    Candidate,
-    Close,
-    CompileCandidate,
-    DescribeEnvironment,
-    DescribeMachine,
-    Environment,
-    EvaluateCandidate,
-    Evaluation,
-    FromWorker,
-    Generated,
-    GenerateText,
-    Hello,
-    Incumbent,
-    LaneChange,
-    Loading,
-    LoadProblem,
-    Machine,
-    Ping,
-    ProblemInfo,
-    Profile,
-    ProfileCandidate,
-    ProfileFramework,
-    QualificationReport,
-    QualifyProblem,
-    Raised,
-    Returned,
-    ToWorker,
-)
+from kernelwright.evaluator.protocol import Worker
+from kernelwright.model import PROTOCOL, Call, Close, FromWorker, Hello, LoadProblem, Ping, Raised, Returned
 from kernelwright.problems.copies import contents_of
-from kernelwright.python import OWN, hide_keys, named_variables, without_keys
-from kernelwright.text.ending import how_ended
+from kernelwright.python import OWN, hide_keys, how_ended, named_variables, python, without_keys
 from kernelwright.text.escape import legible
 
 T = TypeVar("T")
@@ -92,13 +56,24 @@ SSH_LOST = 255
 """The exit status of ssh when its connection is lost."""
 
 
-class ProcessWorker:
-    """A worker process, started by a command. Use as a context manager, or call `close`. hello: the worker's first
-    message."""
+WEAK_SANDBOX = "KERNELWRIGHT_WEAK_SANDBOX"
+"""Environment variable of the coordinator: 1 allows workers of this machine what `--weak-sandbox` allows."""
+
+
+def local() -> list[str]:
+    """The command of a worker process on this machine, with this Python."""
+    return python("-m", "kernelwright.worker", *["--weak-sandbox"] * (os.environ.get(WEAK_SANDBOX) == "1"))
+
+
+LAUNCHERS: dict[str, Callable[[], list[str]]] = {"local": local}
+
+
+class ProcessWorker(Worker):
+    """A worker process, started by a command. hello: the worker's first message."""
 
     def __init__(
         self,
-        argv: Sequence[str],
+        argv: Sequence[str] | None = None,
         target: str | None = None,
         limits: dict[str, float] | None = None,
         environment: Mapping[str, str] | None = None,
@@ -106,12 +81,13 @@ class ProcessWorker:
         hello_s: float = HELLO_S,
         notify: Callable[[str], object] = warn,
     ) -> None:
-        """argv: the command that starts the worker. target: compile target on a machine without a GPU. limits: seconds,
-        by the names of the worker's `limits.py`. environment: extra environment variables. is_remote: whether the
-        worker sees another disk, so that problems are sent as their contents. hello_s: longest wait for its first
-        message. notify: takes a line for the user. Raises MachineError if kernelwright, torch or Triton is missing."""
+        """argv: the command that starts the worker; None: this Python, on this machine. target: compile target on a
+        machine without a GPU. limits: seconds, by the names of the worker's `limits.py`. environment: extra environment
+        variables. is_remote: whether the worker sees another disk, so that problems are sent as their contents.
+        hello_s: longest wait for its first message. notify: takes a line for the user. Raises MachineError if
+        kernelwright, torch or Triton is missing."""
         hide_keys()
-        command = [*argv]
+        command = [*(argv or LAUNCHERS["local"]())]
         self._is_remote = is_remote
         command += [*(["--target", target] if target else []), *(["--limits", json.dumps(limits)] if limits else [])]
         try:
@@ -132,7 +108,7 @@ class ProcessWorker:
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
         try:
-            self.hello = greeted(first_message(ready, hello_s, notify))
+            self.hello = read_hello(first_message(ready, hello_s, notify))
         except errors.WorkerLost as error:
             self.close()
             raise self._never_began(command, error) from error
@@ -144,54 +120,6 @@ class ProcessWorker:
             self.close()
             raise
         threading.Thread(target=self._ping, daemon=True).start()
-
-    def environment(self) -> Environment:
-        return self._ask(DescribeEnvironment(), Environment)
-
-    def machine(self) -> Machine:
-        return self._ask(DescribeMachine(), Machine)
-
-    def load(self, path: str, loading: Loading = AS_KEPT) -> ProblemInfo:
-        where, files = contents_of(path) if self._is_remote else (os.path.abspath(path), {})
-        return self._ask(LoadProblem(path=where, loading=loading, files=files), ProblemInfo)
-
-    def qualify(self, every: bool = False) -> QualificationReport:
-        return self._ask(QualifyProblem(every=every), QualificationReport)
-
-    def generate(self) -> Generated:
-        return self._ask(GenerateText(), Generated)
-
-    def compile(self, candidate: Candidate, purpose: str) -> Evaluation:
-        return self._ask(CompileCandidate(candidate=candidate, purpose=purpose), Evaluation)
-
-    def evaluate(self, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
-        return self._ask(EvaluateCandidate(candidate=candidate, purpose=purpose, incumbent=incumbent), Evaluation)
-
-    def bench(
-        self,
-        candidates: dict[str, Candidate],
-        cases: tuple[str, ...] = (),
-        max_autotune: bool = False,
-        compile: bool = True,
-        against: str | None = None,
-    ) -> BenchReport:
-        framework = ("eager", *["compile"] * compile, *["compile_max_autotune"] * max_autotune)
-        call = BenchCandidates(
-            candidates=candidates, cases=cases, framework=framework if against is None else (), against=against
-        )
-        return self._ask(call, BenchReport)
-
-    def profile(self, implementation: Candidate | str, case: str, full: bool = False) -> Profile:
-        if isinstance(implementation, str):
-            return self._ask(ProfileFramework(name=implementation, case=case, full=full), Profile)
-        return self._ask(ProfileCandidate(candidate=implementation, case=case, full=full), Profile)
-
-    def elsewhere(self) -> None:
-        """None, because the worker has one GPU."""
-        return None
-
-    def watch(self, notify: Callable[[LaneChange], None] | None) -> None:
-        """Does nothing, because a single worker has no lanes."""
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -209,16 +137,10 @@ class ProcessWorker:
         with contextlib.suppress(OSError):
             self.process.stdout.close()
 
-    def __enter__(self) -> ProcessWorker:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _ask(self, call: ToWorker, answer: type[T]) -> T:
-        """The worker's answer as a record of this type."""
+    def ask(self, call: Call[T]) -> T:
+        if isinstance(call, LoadProblem):
+            path, files = contents_of(call.path) if self._is_remote else (os.path.abspath(call.path), {})
+            call = msgspec.structs.replace(call, path=path, files=files)  # type: ignore[arg-type]
         if self.ended is not None:
             raise errors.WorkerLost.before(self.ended)
         number = next(self.numbers)
@@ -231,13 +153,14 @@ class ProcessWorker:
             raise self.ended or errors.WorkerLost(f"the worker ended before {call.verb}") from error
         if self.ended is not None and not future.done():
             raise self.ended
-        return codec.record(future.result(), answer)
+        found: T = codec.record(future.result(), codec.parameter_of(type(call)))
+        return found
 
-    def _write(self, call: ToWorker) -> None:
+    def _write(self, call: Call[Any]) -> None:
         with self.lock:
             self._send(call)
 
-    def _send(self, call: ToWorker) -> None:
+    def _send(self, call: Call[Any]) -> None:
         """Write a message. The caller holds the lock."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(codec.plain(call)) + "\n")
@@ -249,7 +172,7 @@ class ProcessWorker:
         why = ""
         with contextlib.suppress(ValueError):  # the stream was closed under us by `close`
             for line in self.process.stdout:
-                if not self._answered(line):
+                if not self._deliver(line):
                     why = f"the worker said {line.strip()[:200]!r}, which is no answer"
                     break
         status = None if why or self.silent else self._status()
@@ -319,7 +242,7 @@ class ProcessWorker:
             return True
         return True
 
-    def _answered(self, line: str) -> bool:
+    def _deliver(self, line: str) -> bool:
         """Pass an answer to the call that waits for it; False if the line is not an answer."""
         try:
             answer: FromWorker = codec.record(json.loads(line), FromWorker)  # type: ignore[arg-type]
@@ -336,6 +259,9 @@ class ProcessWorker:
         return True
 
 
+start_worker = ProcessWorker
+
+
 def first_message(ready: Future[Any], hello_s: float, notify: Callable[[str], object]) -> Any:
     """Wait for a worker's first message; raises Unreachable after hello_s seconds."""
     try:
@@ -350,7 +276,7 @@ def first_message(ready: Future[Any], hello_s: float, notify: Callable[[str], ob
         ) from error
 
 
-def greeted(value: Any) -> Hello:
+def read_hello(value: Any) -> Hello:
     """The first message of a worker; raises MachineError if its protocol version differs from this client's."""
     try:
         hello: Hello = codec.record(value, Hello)

@@ -12,8 +12,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from types import TracebackType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -25,19 +24,14 @@ from kernelwright.evaluator.first import FirstPassed
 from kernelwright.evaluator.lane import LaneWorker, Step, TookDown
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import (
-    AS_KEPT,
-    BenchReport,
+    Call,
     Candidate,
-    Environment,
+    CompileCandidate,
+    EvaluateCandidate,
     Evaluation,
-    Generated,
-    Incumbent,
     LaneChange,
-    Loading,
-    Machine,
-    ProblemInfo,
-    Profile,
-    QualificationReport,
+    LoadProblem,
+    QualifyProblem,
     Status,
     incumbent_of,
 )
@@ -57,8 +51,8 @@ LOOK_S = 1.0
 """Interval at which a lane's thread checks for overdue jobs and for the end of a quarantine."""
 
 
-class Fleet:
-    """A `Worker` over several lanes. Use as a context manager, or call `close`."""
+class Fleet(Worker):
+    """A `Worker` over several lanes."""
 
     def __init__(
         self,
@@ -105,58 +99,39 @@ class Fleet:
 
     # --- the calls of a worker ---------------------------------------------------------------------------------
 
-    def environment(self) -> Environment:
-        return self._run(Where.HOME, lambda worker: worker.environment())
+    def ask(self, call: Call[T]) -> T:
+        match call:
+            case LoadProblem():
+                with self._changed:
+                    self._steps = []
+                    self._first = FirstPassed()
+                return self._on_every_lane(lambda worker: worker.ask(call))  # type: ignore[return-value]
+            case QualifyProblem():
+                return self._on_every_lane(lambda worker: worker.ask(call))  # type: ignore[return-value]
+            case CompileCandidate(candidate=candidate):
+                return self._judged(Where.ANY, lambda worker: worker.ask(call), candidate)
+            case EvaluateCandidate():
+                return self._evaluate(call)  # type: ignore[return-value]
+            case _:
+                return self._run_on(Where.HOME, lambda worker: worker.ask(call))[1]
 
-    def machine(self) -> Machine:
-        return self._run(Where.HOME, lambda worker: worker.machine())
-
-    def load(self, path: str, loading: Loading = AS_KEPT) -> ProblemInfo:
-        with self._changed:
-            self._steps = []
-            self._first = FirstPassed()
-        found: ProblemInfo = self._on_every_lane(lambda worker: worker.load(path, loading))
-        return found
-
-    def qualify(self, every: bool = False) -> QualificationReport:
-        found: QualificationReport = self._on_every_lane(lambda worker: worker.qualify(every))
-        return found
-
-    def generate(self) -> Generated:
-        return self._run(Where.HOME, lambda worker: worker.generate())
-
-    def compile(self, candidate: Candidate, purpose: str) -> Evaluation:
-        return self._judged(Where.ANY, lambda worker: worker.compile(candidate, purpose), candidate)
-
-    def evaluate(self, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
-        """Evaluate a candidate. On GPUs, candidates without an incumbent to race run on the home lane only."""
-        if purpose not in COMPARED or incumbent is not None or self._kind is None or self._kind["device"] is None:
-            where = Where.ANY if purpose in COMPARED else Where.HOME
-            return self._judged(where, lambda worker: worker.evaluate(candidate, purpose, incumbent), candidate)
+    def _evaluate(self, call: EvaluateCandidate) -> Evaluation:
+        """On GPUs, candidates without an incumbent to race run on the home lane only."""
+        is_compared, candidate = call.purpose in COMPARED, call.candidate
+        if not is_compared or call.incumbent is not None or self._kind is None or self._kind["device"] is None:
+            where = Where.ANY if is_compared else Where.HOME
+            return self._judged(where, lambda worker: worker.ask(call), candidate)
         first = self._first
 
         def evaluate(worker: LaneWorker) -> Evaluation:
             is_raced = first.incumbent is not None and first.gpu != worker.hello.gpu  # or the home was lost meanwhile
-            found = worker.evaluate(candidate, purpose, first.incumbent if is_raced else None)
+            found = worker.ask(msgspec.structs.replace(call, incumbent=first.incumbent if is_raced else None))
             if not is_raced and found.score_us is not None and found.gpu:
                 first.passed(found.gpu, incumbent_of(candidate, found))
             return found
 
         with first.sought() as is_alone:
             return self._judged(Where.HOME if is_alone else Where.ANY, evaluate, candidate)
-
-    def bench(
-        self,
-        candidates: dict[str, Candidate],
-        cases: tuple[str, ...] = (),
-        max_autotune: bool = False,
-        compile: bool = True,
-        against: str | None = None,
-    ) -> BenchReport:
-        return self._run(Where.HOME, lambda worker: worker.bench(candidates, cases, max_autotune, compile, against))
-
-    def profile(self, implementation: Candidate | str, case: str, full: bool = False) -> Profile:
-        return self._run(Where.HOME, lambda worker: worker.profile(implementation, case, full))
 
     def elsewhere(self) -> Worker | None:
         with self._changed:
@@ -181,14 +156,6 @@ class Fleet:
         for thread in closing:
             thread.join()
 
-    def __enter__(self) -> Fleet:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     # --- jobs --------------------------------------------------------------------------------------------------
 
     def _judged(self, where: Where, ask: Callable[[LaneWorker], Evaluation], candidate: Candidate) -> Evaluation:
@@ -197,9 +164,6 @@ class Fleet:
         except TookDown as error:
             return Evaluation(status=error.status, reason=str(error))
         return msgspec.structs.replace(found, lane=lane)
-
-    def _run(self, where: Where, ask: Callable[[LaneWorker], T]) -> T:
-        return self._run_on(where, ask)[1]
 
     def _run_on(
         self, where: Where, ask: Callable[[LaneWorker], T], key: str = "", answer_s: float | None = None
@@ -281,7 +245,7 @@ class Fleet:
 
     # --- lanes -------------------------------------------------------------------------------------------------
 
-    def _on_every_lane(self, do: Callable[[Worker], Any]) -> Any:
+    def _on_every_lane(self, do: Callable[[Worker], T]) -> T:
         """Run `do` on every lane, also on lanes that start later; return the result of the first lane that ends it."""
         step = Step(do)
         with self._changed:
@@ -292,7 +256,8 @@ class Fleet:
             self._changed.wait_for(lambda: step.result.done() or self._dispatch.is_hopeless or self._is_closed)
             if not step.result.done():
                 raise WorkerError(f"no lane is left: {self._errors[-1]}" if self._errors else "the worker is closed")
-        return step.result.result()
+        found: T = step.result.result()
+        return found
 
     def _tend(self, name: str) -> None:
         """Body of a lane's thread: start its worker, run its steps, and restart it when it is lost, until `close`."""

@@ -12,10 +12,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from kernelwright.errors import MachineError, RequestError
-from kernelwright.evaluator.client import HELLO_S
+from kernelwright.evaluator.client import HELLO_S, LAUNCHERS, start_worker
 from kernelwright.evaluator.fleet import Fleet, log
 from kernelwright.evaluator.lane import LaneWorker
-from kernelwright.evaluator.launch import LAUNCHERS, start_worker
 from kernelwright.evaluator.relay import WAIT_S
 from kernelwright.python import named_variables, python
 

@@ -86,18 +86,11 @@ def pinned(outcome: Outcome) -> Pinned | None:
     """The file's content for an outcome; None if nothing passed."""
     if outcome.joint is None:
         return None
-    where = outcome.environment
     return Pinned(
-        kernelwright=outcome.kernelwright,
-        date=outcome.date,
+        **codec.shared(outcome.environment, Pinned) | {"kernelwright": outcome.kernelwright, "date": outcome.date},
         problem=outcome.problem,
         candidate=codec.sha(outcome.candidate),
         kind=outcome.kind,
-        device=where.device,
-        target=where.target,
-        driver=where.driver,
-        torch=where.torch,
-        triton=where.triton,
         sampler=outcome.settings.sampler,
         seed=outcome.settings.seed,
         tuned_for=outcome.case_names,
@@ -114,19 +107,13 @@ def chosen_of(choice: Choice, outcome: Outcome) -> Chosen:
     info = next((one for one in outcome.cases if one.case.name == (choice.case or single)), None)
     tensors = tensors_of(info) if info is not None else ()
     return Chosen(
-        case=choice.case,
+        **codec.shared(choice, Chosen),
         shapes=tuple(tensor.shape for tensor in tensors),
         dtypes=tuple(tensor.dtype for tensor in tensors),
-        config=choice.config,
         kernels=kernels_of(outcome.candidate, choice.config),
-        time_us=choice.time_us,
-        ci95_us=choice.ci95_us,
-        default_us=choice.default_us,
         speedup=choice.ratio.speedup,
         speedup_ci95=choice.ratio.ci95,
         verdict=choice.ratio.verdict,
-        why=choice.why,
-        confirmed=choice.confirmed,
     )
 
 

@@ -6,14 +6,15 @@ The candidate is parsed, not imported. The recorder binds values in the same way
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from inspect import Parameter, Signature
 from typing import Literal
 
+from kernelwright.entries.called import function_named
 from kernelwright.errors import RequestError
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import bindings, defaults_of
+from kernelwright.source.bindings import bound_names, defaults_of
 from kernelwright.source.signatures import CallArgument, bind
 
 
@@ -58,19 +59,22 @@ def bound_arguments(
     return tuple(found)
 
 
+def call_text(bound: Sequence[CallArgument], value: Callable[[CallArgument], str]) -> str:
+    """The arguments of a call, as text. value: the text of each one's value."""
+    return ", ".join((f"{one.keyword}=" if one.keyword else "") + value(one) for one in bound)
+
+
 def signature_of(source: str, function: str) -> Signature:
     """The signature of a function. Its defaults are AST nodes, except None."""
-    functions = [
-        node for node in syntax.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == function
-    ]
-    if not functions:
+    tree = syntax.parse(source)
+    if (found := function_named(tree, function)) is None:
         raise RequestError(
             f"the candidate has no function {function}",
             "an autograd function is judged and timed; a package needs kernel_function and kernel_backward"
-            if function in {one.name for one in bindings(syntax.parse(source))}
+            if function in bound_names(tree.body)
             else "",
         )
-    arguments = functions[-1].args
+    arguments = found.args
     groups = {
         Parameter.POSITIONAL_ONLY: arguments.posonlyargs,
         Parameter.POSITIONAL_OR_KEYWORD: arguments.args,

@@ -1,7 +1,5 @@
 """The table of exporters. A new exporter is a file with a function from a `Subject` to contents by path, and a line
 here.
-
-An exporter returns contents and writes no files, so that its output can be tested and compared.
 """
 
 from __future__ import annotations

@@ -2,19 +2,21 @@
 
 The file runs the kernel on every input and has no fallback. ModelNew has the reference's constructor and parameters, so
 that both get the same weights from the same seed; of a candidate's own ModelNew that holds if its layers are made like
-the reference's. If the kernel requires dense inputs, other inputs are copied first.
+the reference's. If the kernel requires dense inputs, others are copied first, or refused if it changes them.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from kernelwright.errors import RequestError
-from kernelwright.export.binding import bound_arguments, form_of
+from kernelwright.export.binding import bound_arguments, call_text, form_of
 from kernelwright.export.op_arguments import arguments_of
 from kernelwright.export.subject import Subject
 from kernelwright.report.evaluation import constant_texts, library_text
 from kernelwright.source import parse as syntax
+from kernelwright.templates import rendered
 from kernelwright.text.escape import comment
 
 LEFT_OUT = ("get_inputs", "get_init_inputs", "work", "backward", "CASES", "MUTATES")
@@ -31,65 +33,32 @@ def kernelbench_files(subject: Subject) -> dict[str, str]:
     made = f"candidate {subject.candidate.id}, made by kernelwright {subject.environment.kernelwright}"
     remarks = [library_text(subject.evaluation), *constant_texts(subject.evaluation.constant)]
     header = "".join(map(comment, (f"{subject.problem.title}: {made}", *remarks)))
-    source = f"{header}\n{subject.source.rstrip()}\n"
-    if form_of(subject.source) == "kernel_function":
-        source += wrapper(subject)
-    if subject.evaluation.serves:
-        source += LAID_OUT
-    return {f"{subject.name}_model_new.py": source}
+    text = rendered(
+        "kernelwright.export",
+        "package/model_new.py.j2",
+        header=header,
+        source=subject.source.rstrip(),
+        wrapped=wrapped(subject) if form_of(subject.source) == "kernel_function" else None,
+        lays_out=bool(subject.evaluation.serves),
+        mutates=any(info.mutates for info in subject.problem.cases),
+    )
+    return {f"{subject.name}_model_new.py": text}
 
 
-LAID_OUT = '''
-
-def _laid_out(value):
-    """A tensor as the kernel serves it: dense, and aligned to 16 bytes. Others are copied."""
-    if not isinstance(value, torch.Tensor):
-        return value
-    value = value.contiguous()
-    return value if value.data_ptr() % 16 == 0 else value.clone()
-
-
-class ModelNew(ModelNew):
-    def forward(self, *inputs, **named):
-        named = {name: _laid_out(value) for name, value in named.items()}
-        return super().forward(*map(_laid_out, inputs), **named)
-'''
-"""Wrapper of a ModelNew that does not support every layout."""
-
-
-def wrapper(subject: Subject) -> str:
-    """The text of a ModelNew that calls kernel_function: a subclass of the reference's Model with another forward."""
+def wrapped(subject: Subject) -> dict[str, str]:
+    """The parts of a ModelNew that calls kernel_function: a subclass of the reference's Model with another forward."""
     arguments = arguments_of(subject)
     bound = bound_arguments(subject.source, arguments.names, arguments.parameters, arguments.init)
-    values = {
+    values: dict[str, Callable[[int], str]] = {
         "input": lambda place: arguments.names[place],
         "parameter": lambda place: f"_of(self, {arguments.parameters[place]!r})",
         "init": lambda place: f"self._init[{place}]",
     }
-    given = [(f"{one.keyword}=" if one.keyword else "") + values[one.origin](one.index) for one in bound]
-    return f'''
-
-def _reference():
-    """The problem's Model, for its constructor and parameters; its forward is not called."""
-{reference_lines(subject.problem_text)}
-    return Model
-
-
-def _of(module, name):
-    """A parameter or buffer by its qualified name."""
-    for part in name.split("."):
-        module = getattr(module, part)
-    return module
-
-
-class ModelNew(_reference()):
-    def __init__(self, *init):
-        super().__init__(*init)
-        self._init = init
-
-    def forward(self, {", ".join(arguments.names)}):
-        return kernel_function({", ".join(given)})
-'''
+    return {
+        "names": ", ".join(arguments.names),
+        "given": call_text(bound, lambda one: values[one.origin](one.index)),
+        "reference": reference_lines(subject.problem_text),
+    }
 
 
 def reference_lines(text: str) -> str:

@@ -1,7 +1,4 @@
-"""Names of exported packages and functions: a problem's name as a Python identifier, and which package names are valid.
-
-An exported name never shadows another name in the package, or another module.
-"""
+"""Names of exported packages and functions: a problem's name as an identifier, and which package names are valid."""
 
 from __future__ import annotations
 

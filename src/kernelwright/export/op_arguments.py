@@ -1,15 +1,11 @@
-"""Generates arguments.py of an exported package: the arguments of the problem's forward, and the candidate's call.
-
-Most other modules of a package are the same for every problem (`package/`).
-"""
+"""The arguments of a problem's forward as those of an operator of PyTorch, and the candidate's call with them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernelwright.errors import RequestError
-from kernelwright.export.binding import bound_arguments, form_of
+from kernelwright.export.binding import bound_arguments, call_text, form_of
 from kernelwright.export.subject import Subject
 from kernelwright.model import CaseInfo, Scalar, TensorSpec
 
@@ -34,6 +30,11 @@ class Arguments:
     def local(self) -> tuple[str, ...]:
         """The names of the arguments inside the generated functions."""
         return tuple(f"{name}_of_{self.names.index(name)}" if name in ASSIGNED else name for name in self.names)
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """Those of the arguments that are tensors, by their names inside of functions."""
+        return tuple(name for name, kind in zip(self.local, self.kinds, strict=True) if kind == "Tensor")
 
 
 def arguments_of(subject: Subject) -> Arguments:
@@ -115,84 +116,12 @@ def alike(info: CaseInfo, arguments: Arguments) -> bool:
     return tuple(kind_of(value) for value in info.inputs) == arguments.kinds
 
 
-def arguments_text(subject: Subject, arguments: Arguments, constants: str = "PAIR = False", runs: str = "") -> str:
-    """The text of arguments.py: names, the operator's schema, and the candidate's call. constants, runs: the parts that
-    `pair_arguments` writes for a candidate with a backward, whose operator returns more than the forward."""
-    entries = [
-        f"{kind}(a{place}!) {name}" if place in arguments.mutates else f"{kind} {name}"
-        for place, (kind, name) in enumerate(zip(arguments.kinds, arguments.names, strict=True))
-    ]
-    entries += ["Tensor[] parameters"] * bool(arguments.parameters) + ["str init"] * arguments.has_init
-    extra = ["parameters"] * bool(arguments.parameters) + ["init"] * arguments.has_init
-    packed = ["*inputs", *["list(parameters)"] * bool(arguments.parameters), *["init_text"] * arguments.has_init]
-    single = len(arguments.fresh) == 1
-    result = "Tensor[]" if runs else "Tensor" if single else "Tensor[]" if arguments.fresh else "()"
-    literal = "\nfrom ast import literal_eval\n" if arguments.has_init else ""
-    literal += "\nfrom torch.autograd.graph import increment_version\n" if arguments.mutates else ""
-    return f'''"""What {subject.title}'s forward takes, and how the candidate is called. Generated."""
-
-from __future__ import annotations
-{literal}
-NAMESPACE = "{subject.package}"
-NAME = "{subject.name}"
-SCHEMA = "({", ".join(entries)}) -> {result}"
-{constants}
-TENSORS = {tuple(kind == "Tensor" for kind in arguments.kinds)!r}
-PARAMETERS = {arguments.parameters!r}
-SINGLE = {single}
-FRESH = {arguments.fresh!r}
-"""The places of outputs that have separate memory; the others are inputs that were changed."""
-MUTATES = {arguments.mutates!r}
-"""The places of inputs that are changed."""
-AUTOTUNE = {subject.autotune!r}
-"""Which config of each kernel under triton.autotune was verified; the others are not tried."""
-
-
-def parted(given):
-    """The operator's arguments as inputs, parameters and constructor arguments."""
-    {tuple_text([*arguments.local, *extra])} = given
-    held = {"parameters" if arguments.parameters else "[]"}
-    return {tuple_text(arguments.local)}, held, {"literal_eval(init)" if arguments.has_init else "[]"}
-
-
-def operator_arguments(inputs, parameters, init_text):
-    """The inverse of `parted`; init_text: the constructor arguments as Python's text of a list."""
-    return {tuple_text(packed)}
-
-
-{runs or run_text(subject, arguments)}'''
-
-
-def tuple_text(items: Sequence[str]) -> str:
-    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
-
-
-def run_text(subject: Subject, arguments: Arguments) -> str:
-    """The text of the function `run`, which marks changed tensors for autograd."""
-    call = called(subject, arguments)
-    lines = [
-        f"result = {call}",
-        "for place in MUTATES:",
-        "    if not inputs[place].is_inference():",
-        "        increment_version(inputs[place])",
-        "return result",
-    ]
-    return f'''def run(built, inputs, parameters):
-    """Call the candidate's host code."""
-{indented(lines if arguments.mutates else [f"return {call}"])}
-'''
-
-
 def called(subject: Subject, arguments: Arguments) -> str:
+    """The text of the call of the candidate's forward."""
     if form_of(subject.source) == "ModelNew":
         if not arguments.parameters:
             return "built.model.forward(*inputs)"
         return "built.with_parameters(PARAMETERS, parameters)(*inputs)"
     bound = bound_arguments(subject.source, arguments.names, arguments.parameters, arguments.init)
     places = {"input": "inputs", "parameter": "parameters", "init": "built.init"}
-    given = [(f"{one.keyword}=" if one.keyword else "") + f"{places[one.origin]}[{one.index}]" for one in bound]
-    return f"built.function({', '.join(given)})"
-
-
-def indented(lines: list[str]) -> str:
-    return "\n".join(f"    {line}" for line in lines)
+    return f"built.function({call_text(bound, lambda one: f'{places[one.origin]}[{one.index}]')})"

@@ -1,7 +1,4 @@
-"""Generates arguments.py of a package whose problem states GRADIENTS: the calls of the forward and the backward.
-
-`op_arguments` generates the file of all other packages.
-"""
+"""The arguments of a candidate's backward, for the package of a problem that states GRADIENTS."""
 
 from __future__ import annotations
 
@@ -11,12 +8,15 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from kernelwright.export.binding import bound_arguments
-from kernelwright.export.op_arguments import Arguments, arguments_text, called, indented
+from kernelwright.export.binding import bound_arguments, call_text
+from kernelwright.export.op_arguments import Arguments
 from kernelwright.export.subject import Subject
 from kernelwright.model import CaseInfo
 from kernelwright.source import parse as syntax
 from kernelwright.source.signatures import CallArgument
+
+INIT = "built.init"
+"""The group of the constructor's arguments, as the package has it."""
 
 
 def is_floating(dtype: str) -> bool:
@@ -46,13 +46,16 @@ def forward_subject(subject: Subject) -> Subject:
 class Pair:
     """A forward and its backward. outputs: number of outputs. gradients: indices of the outputs that have a gradient.
     differentiated: for each input and then each parameter, whether it has a gradient. saved: names of the saved values.
-    backward: for each argument of `kernel_backward` its group, its index in the group and its keyword."""
+    kept: the tensors that `kernel_backward` takes beside gradients, by their group and the index in it. plain: indices
+    of the other inputs that it takes. given: its arguments, as text."""
 
     outputs: int
     gradients: tuple[int, ...]
     differentiated: tuple[bool, ...]
     saved: tuple[str, ...]
-    backward: tuple[tuple[str, int, str | None], ...]
+    kept: tuple[tuple[str, int], ...]
+    plain: tuple[int, ...]
+    given: str
 
 
 def pair_of(subject: Subject, arguments: Arguments) -> Pair:
@@ -71,19 +74,23 @@ def pair_of(subject: Subject, arguments: Arguments) -> Pair:
     known = [(group, place) for group, names in groups.items() for place in range(len(names))]
     names = [name for group in groups.values() for name in group]
     bound = bound_arguments(subject.source, names, arguments.parameters, arguments.init, "kernel_backward")
+    read = {place for one in bound if (place := origin(one, known))[0] not in ("gradients", INIT)}
+    plain = sorted(place for group, place in read if group == "inputs" and arguments.kinds[place] != "Tensor")
     return Pair(
         outputs=len(outputs),
         gradients=gradients,
         differentiated=tuple(name in info.gradients_of for name in (*arguments.names, *arguments.parameters)),
         saved=saved,
-        backward=tuple((*origin(one, known), one.keyword) for one in bound),
+        kept=tuple(sorted(read - {("inputs", place) for place in plain})),
+        plain=tuple(plain),
+        given=call_text(bound, lambda one: "{}[{}]".format(*origin(one, known))),
     )
 
 
 def origin(one: CallArgument, known: Sequence[tuple[str, int]]) -> tuple[str, int]:
     if one.origin == "input":
         return known[one.index]
-    return ("parameters" if one.origin == "parameter" else "init", one.index)
+    return ("parameters" if one.origin == "parameter" else INIT, one.index)
 
 
 def saved_names(source: str) -> tuple[str, ...]:
@@ -98,57 +105,3 @@ def saved_names(source: str) -> tuple[str, ...]:
 
 def is_saved(target: ast.expr) -> bool:
     return isinstance(target, ast.Name) and target.id == "SAVED"
-
-
-def pair_arguments_text(subject: Subject, arguments: Arguments, pair: Pair) -> str:
-    """The text of arguments.py. subject: of the forward alone."""
-    tensors = [kind == "Tensor" for kind in arguments.kinds]
-    read = {(group, place) for group, place, _ in pair.backward if group not in ("gradients", "init")}
-    plain = tuple(sorted(place for group, place in read if group == "inputs" and not tensors[place]))
-    kept = tuple(sorted(read - {("inputs", place) for place in plain}))
-    runs = pair_runs(pair, called(subject, arguments))
-    return arguments_text(subject, arguments, pair_constants(pair, kept, plain), runs)
-
-
-def pair_runs(pair: Pair, forward_call: str) -> str:
-    """Text of the functions that call the candidate."""
-    given = [
-        (f"{keyword}=" if keyword else "") + (f"built.init[{place}]" if group == "init" else f"{group}[{place}]")
-        for group, place, keyword in pair.backward
-    ]
-    taken = [f"found = {forward_call}"]
-    taken += ["return found[0]"] if pair.outputs == 1 else [f"return tuple(found[:{pair.outputs}])"]
-    if not pair.saved:
-        taken = [f"return {forward_call}"]
-    return f'''def run(built, inputs, parameters):
-    """Call the candidate's forward; what it saves is left."""
-{indented(taken)}
-
-
-def run_pair(built, inputs, parameters):
-    """Call the candidate's forward: its outputs, then what it saves, as a list."""
-    found = {forward_call}
-    return list(found) if isinstance(found, (tuple, list)) else [found]
-
-
-def run_backward(built, gradients, inputs, parameters, outputs, saved):
-    """Call the candidate's backward: a gradient for each of DIFFERENTIATED that has one, as a list."""
-    found = built.backward({", ".join(given)})
-    return list(found) if isinstance(found, (tuple, list)) else [found]
-'''
-
-
-def pair_constants(pair: Pair, kept: tuple[tuple[str, int], ...], plain: tuple[int, ...]) -> str:
-    return f'''PAIR = True
-"""Whether the candidate brings a backward."""
-OUTPUTS = {pair.outputs}
-GRADIENTS = {pair.gradients!r}
-"""The places of outputs that have a gradient."""
-DIFFERENTIATED = {pair.differentiated!r}
-"""For each input and then each parameter whether it has one."""
-SAVED = {pair.saved!r}
-"""What the forward returns after its outputs."""
-KEPT = {kept!r}
-"""The tensors that the backward reads, beside gradients: their group and the place in it."""
-PLAIN = {plain!r}
-"""The places of inputs that it reads and that are no tensors."""'''

@@ -27,16 +27,10 @@ def pinned_config_files(subject: Subject) -> dict[str, str]:
     timed = {one.case: one.timing for one in evaluation.results if one.timing is not None and one.case in cases}
     first = run.seed.evaluation if run.seed is not None else None
     pinned = Pinned(
-        kernelwright=where.kernelwright,
-        date=where.date,
+        **codec.shared(where, Pinned),
         problem=subject.problem.name,
         candidate=codec.sha(subject.candidate.source),
         kind=evaluation.timing_kind,
-        device=where.device,
-        target=where.target,
-        driver=where.driver,
-        torch=where.torch,
-        triton=where.triton,
         sampler=run.info.settings.proposer,
         seed=run.info.settings.seed,
         tuned_for=tuple(name for name in timed if cases[name].case.timed),

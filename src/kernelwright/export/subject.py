@@ -12,7 +12,7 @@ from kernelwright import codec
 from kernelwright.export.names import identifier
 from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, ProblemInfo
 from kernelwright.report.view import RunView
-from kernelwright.source import autotune_choices, render
+from kernelwright.source import autotune_choices, judged_text
 from kernelwright.text.escape import in_code
 
 
@@ -53,11 +53,8 @@ class Subject:
 
     @property
     def source(self) -> str:
-        """The candidate as it was judged: with its config written into the text (except the choice among configs of
-        `triton.autotune`), and with refusals in place of branches that no judged case took."""
-        if self.evaluation.judged_source is not None:
-            return self.evaluation.judged_source
-        return render(self.candidate.source, self.candidate.config)
+        """The candidate as it was judged, without a choice among configs of `triton.autotune`."""
+        return judged_text(self.candidate, self.evaluation)
 
     @property
     def autotune(self) -> dict[str, int]:

@@ -1,7 +1,4 @@
-"""Importer for any file with an entry of candidates (Python, or Markdown with a code block), or a folder of such files.
-
-The files are parsed, not run; only the worker runs candidates, in its sandbox.
-"""
+"""Importer for a file with an entry of candidates (Python, or Markdown with a code block), or a folder of them."""
 
 from __future__ import annotations
 

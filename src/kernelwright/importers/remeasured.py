@@ -1,7 +1,4 @@
-"""Results of imported seeds: the time that the source recorded and the time measured here, in separate columns.
-
-The two are never compared as if they came from one device.
-"""
+"""Results of imported seeds: the time that the source recorded and the time measured here, in separate columns."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The result of an importer: seeds, which are candidates with the claims of their source, and unusable entries.
-
-Claims are stored and shown. They only decide the order in which seeds are tried.
-"""
+"""The result of an importer: seeds, which are candidates with the claims of their source, and unusable entries."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import traceback
 from ast import literal_eval
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,8 @@ from kernelwright.inductor.host import Host
 from kernelwright.inductor.launches import Kernels
 from kernelwright.inductor.offsets import guard
 from kernelwright.inductor.products import WAYS, Way, is_splittable
-from kernelwright.inductor.symbolic import Sized, host_lines, is_told_by, numbers_only
+from kernelwright.inductor.symbolic import Sized, host_lines
+from kernelwright.inductor.writing import refusal
 from kernelwright.model import Capture, Generated, Launch, LibraryMode, Sizes, TensorSpec
 from kernelwright.source.parameter_names import as_argument
 
@@ -58,22 +59,14 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
 
 def library_call(generated: Generated) -> str | None:
     """The library calls that are the whole computation of the timed case, in words; None where kernels compute some of
-    it. Raises `NotConverted`."""
-    if not generated.captures:
-        return None
-    with _in_words(generated):
-        return _whole_call(generated)
-
-
-def _whole_call(generated: Generated) -> str | None:
-    """See `library_call`. A kernel that adds a convolution's bias belongs to the call."""
-    parts = generated.captures[-1].parts
+    it. A kernel that adds a convolution's bias belongs to the call."""
+    parts = generated.captures[-1].parts if generated.captures else ()
     for one in parts:
         is_launched = any(isinstance(step, Launch) for step in one.steps)
         if not one.library_calls or (is_launched and not one.is_one_operator):
             return None
-    called = dict.fromkeys(f"aten.{call.operator.partition('.')[0]}" for call in parts[0].library_calls)
-    return f"the library call is the computation ({', '.join(called)})"
+    called = dict.fromkeys(f"aten.{call.operator.partition('.')[0]}" for one in parts[:1] for call in one.library_calls)
+    return f"the library call is the computation ({', '.join(called)})" if called else None
 
 
 @contextmanager
@@ -122,7 +115,7 @@ def _conversions(generated_text: bytes, split: bool) -> tuple[list[_Made], str |
 
     A run asks several times: before it begins, for each of its first kernels, and at its end for mode `any`."""
     generated = codec.decode(generated_text, Generated)
-    call = _whole_call(generated)
+    call = library_call(generated)
     made: list[_Made] = []
     failures: list[NotConverted] = []
 
@@ -137,13 +130,15 @@ def _conversions(generated_text: bytes, split: bool) -> tuple[list[_Made], str |
             except NotConverted as failure:
                 failures.append(failure)
 
+    ways = WAYS if split and is_splittable(generated) else ()
+    convert(generated.structures, *ways[1:2], None)
     if call is None:
         convert(generated.captures, None)
     if made:
         with suppress(NotConverted):
             made += [_candidate(generated, one) for one in generated.rows[:1]]
     if generated.templates:
-        convert(generated.templates, *(WAYS if split and is_splittable(generated) else ()), None)
+        convert(generated.templates, *ways, None)
     return made, call, failures
 
 
@@ -159,13 +154,16 @@ def _candidate(generated: Generated, capture: Capture, way: Way | None = None) -
     """way: to split products; None: exact products."""
     taken = set[str]()
     parts = [_converted(generated, one, way, taken, one is not capture) for one in capture.parts]
-    functions = dict.fromkeys(text for one in parts for text in one.kernels.functions)
+    functions = dict.fromkeys(
+        text for one in parts for text in (*one.kernels.functions, *one.host.structures.texts(way is not None))
+    )
     library = [name for one in parts for name in one.host.library]
     saved = f"SAVED = {capture.saved!r}" if capture.backward is not None else ""
     before = [_header(generated.torch, capture.sizes is not None, library, functions), *functions]
     texts = []
     for number in range(max(len(one.kernels.tunables) for one in parts)):
         tunables = [one.kernels.tunables[number if number < len(one.kernels.tunables) else 0] for one in parts]
+        tunables += ["\n".join(one.host.structures.tunables) for one in parts]
         texts.append("\n\n\n".join(filter(None, [*before, *tunables, saved, *(one.main for one in parts)])) + "\n")
     return _Made(texts, library)
 
@@ -183,12 +181,13 @@ def _converted(
     generated: Generated, capture: Capture, way: Way | None, taken: set[str], is_backward: bool
 ) -> _Converted:
     """taken: names of kernels; those of this capture are added."""
-    sizes = capture.sizes or numbers_only(capture)
-    names = [as_argument(name) for name in capture.names]
+    sizes = capture.sizes or Sizes(values={}, shapes=tuple(tuple(map(str, one.shape)) for one in capture.tensors))
+    names = [*map(as_argument, capture.names)]
     tensors, sides = dict(zip(names, capture.tensors, strict=True)), dict(zip(names, sizes.shapes, strict=True))
     inputs = [as_argument(name) for name, _ in generated.inputs]
     read = _texts_in(codec.plain((capture.steps, capture.outputs)))
-    used = [name for name in names if name in read or is_told_by(sizes, name)]
+    told = "".join(text for _, text, _ in sizes.reads)
+    used = [name for name in names if name in read or f"{name}.shape[" in told]
     if not used:
         raise NotConverted("it reads no argument")
     changed = {*map(as_argument, generated.mutates)}
@@ -202,13 +201,14 @@ def _converted(
         [name and as_argument(name) for name in capture.returned],
     )  # fmt: skip
     kernels = Kernels(host, capture, way, taken, "_BACKWARD" * is_backward)
+    guarded = guard(host.reached)
+    sized = host_lines(sizes, dimensions, "\n".join([*guarded, *host.lines]))
+    lines = [*sized, *guarded, *dense, *host.lines]
     if is_backward:
-        lines = [*_sizes(sizes, dimensions, dense, host), *host.lines]
         return _Converted(host, kernels, _function("kernel_backward", used, lines))
     arguments = literal_eval(generated.arguments) if generated.arguments else inputs
     signature = [*arguments, *(name for name in used if name not in inputs)]
-    lines = [*_unnested(generated), *_sizes(sizes, dimensions, dense, host), *host.lines]
-    return _Converted(host, kernels, _function("kernel_function", signature, lines))
+    return _Converted(host, kernels, _function("kernel_function", signature, [*_unnested(generated), *lines]))
 
 
 def _texts_in(plain: Any) -> set[str]:
@@ -233,10 +233,7 @@ def _dense(name: str, spec: TensorSpec, is_changed: bool) -> list[str]:
     is_ordered = long == sorted(long)
     dense = name if is_ordered else f"{name}.permute({', '.join(map(str, order))})"
     if is_changed:
-        return [
-            f"if not {dense}.is_contiguous():",
-            f'    raise ValueError("{name} is changed in place and is not dense")',
-        ]
+        return refusal(f"not {dense}.is_contiguous()", f"{name} is changed in place and is not dense")
     return [f"{name} = {dense}.contiguous()" + ("" if is_ordered else f".permute({', '.join(map(str, back))})")]
 
 
@@ -271,17 +268,8 @@ def _unnested(generated: Generated) -> list[str]:
     for name, literal in inputs:
         if literal is not None:
             test = f"{name} is not {literal}" if literal in ("None", "True", "False") else f"{name} != {literal}"
-            lines += [
-                f"if {test}:",
-                f'    raise ValueError("the kernels are generated for {name} = {literal.replace(chr(34), "")}")',
-            ]
+            lines += refusal(test, f"the kernels are generated for {name} = {literal}")
     return lines
-
-
-def _sizes(sizes: Sizes, sides: Mapping[str, Sequence[str]], dense: list[str], host: Host) -> list[str]:
-    """Host code that reads the sizes and makes the arguments dense."""
-    guarded = guard(host.reached)
-    return [*host_lines(sizes, sides, "\n".join([*guarded, *host.lines])), *guarded, *dense]
 
 
 def _function(name: str, signature: Sequence[str], lines: Sequence[str]) -> str:

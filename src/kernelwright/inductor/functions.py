@@ -7,156 +7,157 @@ from 2.14 on, is never true: it would keep the sign of zeros among maxima.
 
 from __future__ import annotations
 
-Functions = dict[str, tuple[str, tuple[str, ...]]]
+import ast
+from collections.abc import Iterable
+
+EXTREMES = """
+def {larger}(a, b):
+    return tl.{kind}imum(a, b, propagate_nan=tl.PropagateNan.ALL)
+
+def {largest}(x, dim: tl.constexpr):
+    found = tl.{kind}(x, dim)
+    if x.dtype.is_floating():
+        found = tl.where(tl.max((x != x).to(tl.int32), dim) > 0, float("nan"), found)
+    return found
+
+def {larger}_with_index(a, a_index, b, b_index):
+    # NaN counts as {largest}; of equal values the first is taken.
+    first = (a {than} b) | ((a != a) & (b == b))
+    equal = (a == b) | ((a != a) & (b != b))
+    first = first | (equal & (a_index < b_index))
+    return tl.where(first, a, b), tl.where(first, a_index, b_index)
+
+def {largest}_with_index(x, index, dim: tl.constexpr):
+    found = {largest}(x, dim)
+    top = tl.expand_dims(found, dim)
+    is_top = (x == top) | ((x != x) & (top != top))
+    return found, tl.min(tl.where(is_top, index, 2147483647), dim)
+"""
+"""Of maxima or minima."""
+
+OTHERS = """
+def largest_number(x, dim: tl.constexpr):
+    return tl.max(x, dim)
+
+def as_tensor(x):
+    return x + tl.zeros((1,), tl.int1)
+
+def any_of(x, dim: tl.constexpr):
+    return tl.max((x != 0).to(tl.int32), dim) > 0
+
+def multiply(a, b):
+    return a * b
+
+def product(x, dim: tl.constexpr):
+    return tl.reduce(x, dim, multiply)
+
+def selected(x, mask, dim: tl.constexpr, keep_dims: tl.constexpr = False):
+    return tl.sum(tl.where(mask, x, 0), dim, keep_dims=keep_dims)
+
+def floor_quotient(a, b):
+    quotient = a // b
+    return tl.where((a % b != 0) & ((a < 0) != (b < 0)), quotient - 1, quotient)
+
+def floor_remainder(a, b):
+    remainder = a % b
+    return tl.where((remainder != 0) & ((a < 0) != (b < 0)), remainder + b, remainder)
+
+def add_to_softmax(top, total, x, fast: tl.constexpr, strict: tl.constexpr = False):
+    # total: of exp(values - top) so far.
+    new_top = larger(top, x)
+    empty = new_top == float("-inf")
+    kept = tl.where(empty, 1.0, tl.exp(top - new_top))
+    added = tl.where(empty, 1.0, tl.exp(x - new_top))
+    return new_top, total * kept + added
+
+def merge_softmax(top, total, other_top, other_total, fast: tl.constexpr, strict: tl.constexpr = False):
+    new_top = larger(top, other_top)
+    empty = new_top == float("-inf")
+    kept = tl.where(empty, 1.0, tl.exp(top - new_top))
+    added = tl.where(empty, 1.0, tl.exp(other_top - new_top))
+    return new_top, total * kept + other_total * added
+
+def softmax_of_parts(top, total, dim: tl.constexpr, fast: tl.constexpr, strict: tl.constexpr = False):
+    new_top = largest(top, dim)
+    wide = tl.expand_dims(new_top, dim)
+    shift = tl.where(wide == float("-inf"), 0.0, top - wide)
+    return new_top, tl.sum(total * tl.exp(shift), dim)
+
+def add_block_to_softmax(top, total, x, mask, dim: tl.constexpr, fast: tl.constexpr, strict: tl.constexpr):
+    x = tl.where(mask, x, float("-inf")).to(top.dtype)
+    block_top, block_total = softmax_of_parts(x, tl.where(mask, 1.0, 0.0), dim, fast)
+    return merge_softmax(top, total, block_top, block_total, fast)
+
+def add_to_moments(x, mean, m2, count, first):
+    new_count = count + 1
+    delta = x - mean
+    new_mean = mean + delta / new_count
+    return new_mean, m2 + delta * (x - new_mean), new_count
+
+def merge_moments(mean, m2, count, other_mean, other_m2, other_count):
+    total = count + other_count
+    share = tl.where(total == 0.0, 0.0, other_count / total)
+    delta = other_mean - mean
+    return mean + delta * share, m2 + other_m2 + delta * delta * count * share, total
+
+def moments(mean, m2, count, dim: tl.constexpr):
+    # Of parts: the mean of their means by their counts, then what each deviates from it.
+    total = tl.sum(count, dim)
+    share = count / tl.expand_dims(tl.where(total == 0.0, 1.0, total), dim)
+    middle = tl.sum(mean * share, dim)
+    delta = mean - tl.expand_dims(middle, dim)
+    return middle, tl.sum(m2 + count * delta * delta, dim), total
+
+def is_nan(x):
+    return x != x
+
+def is_infinite(x):
+    return tl.abs(x) == float("inf")
+"""
 
 
-def _extremes(kind: str, larger: str, largest: str, than: str) -> Functions:
-    """The functions for maxima or minima. larger, largest: the names of the replacements. than: the comparison."""
-    with_index = (
-        f"def {largest}_with_index(x, index, dim: tl.constexpr):\n"
-        f"    found = {largest}(x, dim)\n"
-        "    top = tl.expand_dims(found, dim)\n"
-        "    is_top = (x == top) | ((x != x) & (top != top))\n"
-        "    return found, tl.min(tl.where(is_top, index, 2147483647), dim)",
-        (f"triton_helpers.{kind}2",),
-    )
-    return {
-        f"triton_helpers.{kind}imum": (
-            f"def {larger}(a, b):\n    return tl.{kind}imum(a, b, propagate_nan=tl.PropagateNan.ALL)",
-            (),
-        ),
-        f"triton_helpers.{kind}2": (
-            f"def {largest}(x, dim: tl.constexpr):\n"
-            f"    found = tl.{kind}(x, dim)\n"
-            "    if x.dtype.is_floating():\n"
-            '        found = tl.where(tl.max((x != x).to(tl.int32), dim) > 0, float("nan"), found)\n'
-            "    return found",
-            (),
-        ),
-        f"triton_helpers.{kind}imum_with_index": (
-            f"def {larger}_with_index(a, a_index, b, b_index):\n"
-            f"    # NaN counts as {largest}; of equal values the first is taken.\n"
-            f"    first = (a {than} b) | ((a != a) & (b == b))\n"
-            "    equal = (a == b) | ((a != a) & (b != b))\n"
-            "    first = first | (equal & (a_index < b_index))\n"
-            "    return tl.where(first, a, b), tl.where(first, a_index, b_index)",
-            (),
-        ),
-        f"triton_helpers.{kind}_with_index": with_index,
-        f"triton_helpers.{kind}_with_first_index": with_index,  # from torch 2.15 on
-    }
+def _functions(*texts: str) -> dict[str, str]:
+    """The source of each function by name."""
+    functions = [f"def {one.strip()}" for text in texts for one in f"\n{text}".split("\ndef ")[1:]]
+    return {one.partition("(")[0].removeprefix("def "): one for one in functions}
 
 
-FUNCTIONS: Functions = {
-    **_extremes("max", "larger", "largest", ">"),
-    **_extremes("min", "smaller", "smallest", "<"),
-    "triton_helpers.fmax2": ("def largest_number(x, dim: tl.constexpr):\n    return tl.max(x, dim)", ()),
-    "triton_helpers.promote_to_tensor": ("def as_tensor(x):\n    return x + tl.zeros((1,), tl.int1)", ()),
-    "triton_helpers.any": ("def any_of(x, dim: tl.constexpr):\n    return tl.max((x != 0).to(tl.int32), dim) > 0", ()),
-    "triton_helpers.prod": (
-        "def multiply(a, b):\n    return a * b\n\n\n"
-        "@triton.jit\ndef product(x, dim: tl.constexpr):\n    return tl.reduce(x, dim, multiply)",
-        (),
-    ),
-    "triton_helpers.select_one": (
-        "def selected(x, mask, dim: tl.constexpr, keep_dims: tl.constexpr = False):\n"
-        "    return tl.sum(tl.where(mask, x, 0), dim, keep_dims=keep_dims)",
-        (),
-    ),
-    "triton_helpers.div_floor_integer": (
-        "def floor_quotient(a, b):\n"
-        "    quotient = a // b\n"
-        "    return tl.where((a % b != 0) & ((a < 0) != (b < 0)), quotient - 1, quotient)",
-        (),
-    ),
-    "triton_helpers.remainder_integer": (
-        "def floor_remainder(a, b):\n"
-        "    remainder = a % b\n"
-        "    return tl.where((remainder != 0) & ((a < 0) != (b < 0)), remainder + b, remainder)",
-        (),
-    ),
-    "triton_helpers.online_softmax_combine": (
-        "def add_to_softmax(top, total, x, fast: tl.constexpr, strict: tl.constexpr = False):\n"
-        "    # total: of exp(values - top) so far.\n"
-        "    new_top = larger(top, x)\n"
-        '    empty = new_top == float("-inf")\n'
-        "    kept = tl.where(empty, 1.0, tl.exp(top - new_top))\n"
-        "    added = tl.where(empty, 1.0, tl.exp(x - new_top))\n"
-        "    return new_top, total * kept + added",
-        ("triton_helpers.maximum",),
-    ),
-    "triton_helpers.online_softmax_combine_with_sum": (
-        "def merge_softmax(top, total, other_top, other_total, fast: tl.constexpr, strict: tl.constexpr = False):\n"
-        "    new_top = larger(top, other_top)\n"
-        '    empty = new_top == float("-inf")\n'
-        "    kept = tl.where(empty, 1.0, tl.exp(top - new_top))\n"
-        "    added = tl.where(empty, 1.0, tl.exp(other_top - new_top))\n"
-        "    return new_top, total * kept + other_total * added",
-        ("triton_helpers.maximum",),
-    ),
-    "triton_helpers.online_softmax_reduce": (
-        "def softmax_of_parts(top, total, dim: tl.constexpr, fast: tl.constexpr, strict: tl.constexpr = False):\n"
-        "    new_top = largest(top, dim)\n"
-        "    wide = tl.expand_dims(new_top, dim)\n"
-        '    shift = tl.where(wide == float("-inf"), 0.0, top - wide)\n'
-        "    return new_top, tl.sum(total * tl.exp(shift), dim)",
-        ("triton_helpers.max2",),
-    ),
-    "triton_helpers.online_softmax_reduce_scalar_combine": (
-        "def add_block_to_softmax(top, total, x, mask, dim: tl.constexpr, fast: tl.constexpr, strict: tl.constexpr):\n"
-        '    x = tl.where(mask, x, float("-inf")).to(top.dtype)\n'
-        "    block_top, block_total = softmax_of_parts(x, tl.where(mask, 1.0, 0.0), dim, fast)\n"
-        "    return merge_softmax(top, total, block_top, block_total, fast)",
-        ("triton_helpers.online_softmax_reduce", "triton_helpers.online_softmax_combine_with_sum"),
-    ),
-    "triton_helpers.welford_reduce": (
-        "def add_to_moments(x, mean, m2, count, first):\n"
-        "    new_count = count + 1\n"
-        "    delta = x - mean\n"
-        "    new_mean = mean + delta / new_count\n"
-        "    return new_mean, m2 + delta * (x - new_mean), new_count",
-        (),
-    ),
-    "triton_helpers.welford_combine": (
-        "def merge_moments(mean, m2, count, other_mean, other_m2, other_count):\n"
-        "    total = count + other_count\n"
-        "    share = tl.where(total == 0.0, 0.0, other_count / total)\n"
-        "    delta = other_mean - mean\n"
-        "    return mean + delta * share, m2 + other_m2 + delta * delta * count * share, total",
-        (),
-    ),
-    "triton_helpers.welford": (
-        "def moments(mean, m2, count, dim: tl.constexpr):\n"
-        "    # Of parts: the mean of their means by their counts, then what each deviates from it.\n"
-        "    total = tl.sum(count, dim)\n"
-        "    share = count / tl.expand_dims(tl.where(total == 0.0, 1.0, total), dim)\n"
-        "    middle = tl.sum(mean * share, dim)\n"
-        "    delta = mean - tl.expand_dims(middle, dim)\n"
-        "    return middle, tl.sum(m2 + count * delta * delta, dim), total",
-        (),
-    ),
-    "libdevice.isnan": ("def is_nan(x):\n    return x != x", ()),
-    "libdevice.isinf": ('def is_infinite(x):\n    return tl.abs(x) == float("inf")', ()),
-}
-"""By generated name: the replacement's source, and the names of the functions that it calls."""
+TEXTS = _functions(
+    EXTREMES.format(kind="max", larger="larger", largest="largest", than=">"),
+    EXTREMES.format(kind="min", larger="smaller", largest="smallest", than="<"),
+    OTHERS,
+)
+
+FUNCTIONS = {
+    "triton_helpers.maximum": "larger", "triton_helpers.max2": "largest",
+    "triton_helpers.maximum_with_index": "larger_with_index", "triton_helpers.max_with_index": "largest_with_index",
+    "triton_helpers.max_with_first_index": "largest_with_index",  # from torch 2.15 on
+    "triton_helpers.minimum": "smaller", "triton_helpers.min2": "smallest",
+    "triton_helpers.minimum_with_index": "smaller_with_index", "triton_helpers.min_with_index": "smallest_with_index",
+    "triton_helpers.min_with_first_index": "smallest_with_index",
+    "triton_helpers.fmax2": "largest_number", "triton_helpers.promote_to_tensor": "as_tensor",
+    "triton_helpers.any": "any_of", "triton_helpers.prod": "product", "triton_helpers.select_one": "selected",
+    "triton_helpers.div_floor_integer": "floor_quotient", "triton_helpers.remainder_integer": "floor_remainder",
+    "triton_helpers.online_softmax_combine": "add_to_softmax",
+    "triton_helpers.online_softmax_combine_with_sum": "merge_softmax",
+    "triton_helpers.online_softmax_reduce": "softmax_of_parts",
+    "triton_helpers.online_softmax_reduce_scalar_combine": "add_block_to_softmax",
+    "triton_helpers.welford_reduce": "add_to_moments", "triton_helpers.welford_combine": "merge_moments",
+    "triton_helpers.welford": "moments", "libdevice.isnan": "is_nan", "libdevice.isinf": "is_infinite",
+}  # fmt: skip
+"""The replacement of each function, by its generated name."""
 
 
-def own_name(helper: str) -> str:
-    """The name of a helper's replacement: the last function in its source."""
-    return FUNCTIONS[helper][0].rpartition("def ")[2].partition("(")[0]
+def texts(helpers: Iterable[str]) -> list[str]:
+    """The sources of the replacements of these functions, and of those that they call, callees first."""
+    ordered: dict[str, str] = {}
 
-
-def texts(helpers: set[str]) -> list[str]:
-    """The sources of these functions and of those that they call, callees first."""
-    ordered: list[str] = []
-
-    def add(helper: str) -> None:
-        text, called = FUNCTIONS[helper]
-        for one in called:
-            add(one)
-        if text not in ordered:
-            ordered.append(text)
+    def add(name: str) -> None:
+        for one in ast.walk(ast.parse(TEXTS[name])):
+            if isinstance(one, ast.Name) and one.id in TEXTS:
+                add(one.id)
+        ordered[name] = f"@triton.jit\n{TEXTS[name]}"
 
     for helper in sorted(helpers):
-        add(helper)
-    return [f"@triton.jit\n{text}" for text in ordered]
+        add(FUNCTIONS[helper])
+    return [*ordered.values()]

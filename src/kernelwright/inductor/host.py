@@ -8,15 +8,28 @@ from typing import Any
 
 import msgspec
 
-from kernelwright.inductor.arithmetic import named
+from kernelwright.inductor.arithmetic import named, parsed
 from kernelwright.inductor.faults import NotConverted, UnknownText
 from kernelwright.inductor.kernels import Converted
 from kernelwright.inductor.offsets import Reach, product
 from kernelwright.inductor.parts import host_lines
 from kernelwright.inductor.reading import Kernel
+from kernelwright.inductor.structures import Structures
 from kernelwright.inductor.symbolic import Sized
-from kernelwright.inductor.writing import called
-from kernelwright.model import Alias, Allocation, Capture, Items, Launch, LibraryCall, Step, Unknown, View, Zeros
+from kernelwright.inductor.writing import called, tuple_of
+from kernelwright.model import (
+    Alias,
+    Allocation,
+    Capture,
+    Items,
+    Launch,
+    LibraryCall,
+    Step,
+    StructureCall,
+    Unknown,
+    View,
+    Zeros,
+)
 
 MOST_ALONG_Y = 65535
 """Maximum programs along a grid's second axis: CUDA C++ Programming Guide 13.0, "Technical Specifications"."""
@@ -40,12 +53,13 @@ class Host:
         """Number of elements of each tensor, None where it is not known; of a tensor of parts, those of one part."""
         self.reached: list[Reach] = []
         """Offsets that kernels with 32-bit offsets need to reach."""
+        self.structures = Structures()
         self.library: list[str] = []
         """Operators of the library steps."""
         self.launches: list[tuple[int, Kernel, tuple[str, ...]]] = []
         """Line, kernel and arguments of each launch. Launches are written after the kernels have names."""
         self._views: dict[str, View] = {}
-        self._renamed = outputs_of(capture, {*dimensions, *sized.holes.values})
+        self._renamed = outputs_of(capture, {*dimensions, *sized.sizes.values})
         for step in capture.steps:
             self._convert(step)
         made = map(self.text, capture.outputs)
@@ -58,7 +72,7 @@ class Host:
             case Allocation(name=name, shape=shape, stride=stride, dtype=dtype):
                 self.elements[name] = product(shape)
                 options = f"dtype={self.dtypes.get(dtype, dtype)}, device={self.device}"
-                sides = _tuple(shape) if stride is None else f"{_tuple(shape)}, {_tuple(stride)}"
+                sides = tuple_of(shape) if stride is None else f"{tuple_of(shape)}, {tuple_of(stride)}"
                 function = "empty" if stride is None else "empty_strided"
                 self.lines.append(f"{self._renamed.get(name, name)} = torch.{function}({sides}, {options})")
             case Alias(name=name, view=view, shape=shape):
@@ -69,6 +83,11 @@ class Host:
             case Launch():
                 self.launches.append((len(self.lines), *self.sized.launched(step)))
                 self.lines.append("")
+            case StructureCall(structure=structure, tensors=tensors, numbers=numbers, result=result):
+                self.elements[result] = None
+                said = [*map(self.text, tensors), *(self.sized.sizes.floats.get(one, one) for one in numbers)]
+                name = self.structures.name(structure)
+                self.lines.append(called(f"{self._renamed.get(result, result)} = {name}", said, "    "))
             case LibraryCall():
                 self.lines.append(self._library(step))
             case Unknown(text=text):
@@ -97,7 +116,7 @@ class Host:
         name = self._renamed.get(view.tensor, view.tensor) + "".join(f"[{place}]" for place in view.item)
         if view.shape is not None:
             start = "" if view.offset == "0" else f", {view.offset}"
-            name = f"{name}.as_strided({_tuple(view.shape)}, {_tuple(view.stride)}{start})"
+            name = f"{name}.as_strided({tuple_of(view.shape)}, {tuple_of(view.stride)}{start})"
         return f"{name}.view({self.dtypes.get(view.dtype, view.dtype)})" if view.dtype else name
 
     def _resolved(self, view: View) -> View:
@@ -132,17 +151,16 @@ class Host:
         self.elements[name] = self.elements_of(factor)  # a kernel's offsets begin at either part
         return name, host_lines(tensor, name, elements, self.device)
 
-    def launch(self, kernel: Kernel, made: Converted, arguments: Sequence[str], constants: Mapping[str, str]) -> str:
-        """A launch with an explicit grid: extents / blocks, rounded up, along x, y and z. constants: the module's names
-        of blocks, num_warps and num_stages."""
+    def launch(self, kernel: Kernel, made: Converted, arguments: Sequence[str]) -> str:
+        """A launch with an explicit grid: extents / blocks, rounded up, along x, y and z."""
         count = len(made.pointers)
         given = [self.text(View(tensor=one)) for one in arguments[:count]]
         extents = dict(zip(made.extents, arguments[count:], strict=True))
         if not kernel.is_wide:
             self.reached += [product(extents.values()), *map(self.elements_of, arguments[:count])]
-        block = {**constants, **{name: str(value) for name, value in made.widths.items()}}
+        block = {**made.constants, **{name: str(value) for name, value in made.widths.items()}}
         blocks = {name: ast.Name(text, ast.Load()) for name, text in block.items()}
-        sides = [ast.unparse(named(ast.parse(one, mode="eval").body, blocks)) for one in kernel.grid] or [
+        sides = [ast.unparse(named(parsed(one), blocks)) for one in kernel.grid] or [
             f"triton.cdiv({extents[f'{axis}numel']}, {block[f'{axis.upper()}BLOCK']})"
             for axis in "xyz" if f"{axis}numel" in extents]  # fmt: skip
         if kernel.generated.grid == "Grid2DWithYZOverflow":
@@ -151,13 +169,13 @@ class Host:
         if not sides:
             raise NotConverted(f"{kernel.name} has no extent along x")
         sizes = {name: text.format(**extents) for name, text in made.sizes.items()}
-        passed = {**extents, **sizes, **{name: constants[name] for name in (*made.blocks, "num_warps", "num_stages")}}
+        passed = {
+            **extents,
+            **sizes,
+            **{name: made.constants[name] for name in (*made.blocks, "num_warps", "num_stages")},
+        }
         words = [*given, *(f"{name}={value}" for name, value in passed.items())]
         return called(f"{made.name}[({', '.join(sides)},)]", words, "    ")
-
-
-def _tuple(sizes: Sequence[str]) -> str:
-    return f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
 
 
 def _spelled(structure: Any, values: Sequence[str]) -> str:
@@ -175,7 +193,7 @@ def outputs_of(capture: Capture, taken: Set[str]) -> dict[str, str]:
     same = {one.name: one.view.tensor for one in capture.steps if isinstance(one, Alias)
             and one.view == View(tensor=one.view.tensor)}  # fmt: skip
     made = {one.name for one in capture.steps if isinstance(one, Allocation)}
-    made |= {one.result for one in capture.library_calls}
+    made |= {one.result for one in capture.library_calls} | {one.result for one in capture.structures}
     found: dict[str, str] = {}
     for number, output in enumerate(capture.outputs, 1):
         name = output.tensor if output.shape is None else ""

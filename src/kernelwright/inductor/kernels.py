@@ -8,11 +8,12 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
+from kernelwright.inductor.arithmetic import names_in, parsed
 from kernelwright.inductor.faults import NotConverted, UnknownText
-from kernelwright.inductor.functions import FUNCTIONS, own_name
+from kernelwright.inductor.functions import FUNCTIONS
 from kernelwright.inductor.reading import Kernel
 from kernelwright.inductor.tidy import tidy
-from kernelwright.inductor.writing import called, wrapped
+from kernelwright.inductor.writing import called, free_name, wrapped
 
 IN_TRITON = frozenset(
     {"abs", "ceil", "cos", "erf", "exp", "exp2", "floor", "fma", "log", "log2", "rsqrt", "sin", "sqrt"}
@@ -26,6 +27,7 @@ KINDS = {"per": "rows", "red": "reduce", "poi": "map", "tem": "tiles"}
 
 VIEWS = frozenset({
     "t", "view", "transpose", "permute", "expand", "squeeze", "unsqueeze", "slice", "unbind", "clone", "softmax_online",
+    "structure",
 })  # fmt: skip
 """Operations that are left out of a kernel's name."""
 
@@ -39,7 +41,9 @@ class Converted:
 
     texts: of its functions, and last of the kernel. pointers, extents: the arguments that the generated launch passes.
     sizes: parameters, with the host's expressions for them. blocks: those that the config sets. widths: blocks that are
-    fixed numbers in the text. helpers: the replacement functions that it calls.
+    fixed numbers in the text. helpers: the replacement functions that it calls. constants: the module's names of
+    blocks, num_warps and num_stages, or their numbers. factor: the place of the argument that is split before each
+    launch, see `parts`.
     """
 
     name: str
@@ -50,6 +54,8 @@ class Converted:
     blocks: tuple[str, ...]
     widths: Mapping[str, int] = field(default_factory=dict)
     helpers: frozenset[str] = frozenset()
+    constants: Mapping[str, str] = field(default_factory=dict)
+    factor: int | None = None
 
 
 def readable_name(kernel: Kernel, taken: set[str]) -> str:
@@ -58,7 +64,7 @@ def readable_name(kernel: Kernel, taken: set[str]) -> str:
     words = [re.sub(NOISE, "", one.rpartition(".")[2]).strip("_") for one in kernel.generated.operations]
     words = [word for word in words if word not in VIEWS] or words
     plain = "_".join([*[*dict.fromkeys(word for word in words if word.isidentifier())][:3], KINDS.get(kind, kind)])
-    name = next(one for n in range(1, 1000) if (one := plain if n == 1 else f"{plain}_{n}") not in taken)
+    name = free_name(plain, taken)
     taken.add(name)
     return name
 
@@ -77,22 +83,22 @@ def convert_kernel(
     if runtime != [*pointers, *extents]:
         raise NotConverted(f"{kernel.name} takes {', '.join({*runtime} - {*pointers, *extents})}")
     renamed = _pointer_names(pointers, called)
-    widths, sizes = _take_widths(main, kernel, renamed)
+    widths, sizes = _take_widths(main, renamed)
     main.body = [
         one for one in main.body if not (isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) in extents)
     ]
     expressions: dict[str, ast.expr] = {}
-    taken = {*_names_in(main), *runtime, *blocks, *renamed.values()}
+    taken = {*names_in(main), *runtime, *blocks, *renamed.values()}
     for hole in dict.fromkeys(one.id for one in ast.walk(main) if isinstance(one, ast.Name) and one.id in found):
-        if _is_arithmetic(found[hole]) and not _names_in(found[hole]) & taken:
+        if _is_computed(found[hole]) and not names_in(found[hole]) & taken:
             expressions[hole] = found[hole]
-            sizes |= {name: name for name in sorted(_names_in(found[hole]))}
+            sizes |= {name: name for name in sorted(names_in(found[hole]))}
         else:
             renamed[hole] = _parameter(ast.unparse(found[hole]), sizes, taken)
     functions = {one.name: f"{name}{one.name.removeprefix('_triton_helper_fn')}" for one in kernel.functions}
     language = _Language({**renamed, **functions}, expressions, frozenset(sizes))
     texts = [_function(one, functions[one.name], kernel, found.keys(), language) for one in kernel.functions]
-    constexpr = ast.parse("tl.constexpr", mode="eval").body
+    constexpr = parsed("tl.constexpr")
     main.args.args = [
         *(ast.arg(one) for one in pointers),
         *(ast.arg(one, constexpr) for one in extents),
@@ -102,30 +108,29 @@ def convert_kernel(
     main.name, main.decorator_list = name, []
     main = language.visit(main)
     tidy(main)
-    _drop_unread(main)
     texts.append(_text(main))
     return Converted(
         name, tuple(texts), tuple(pointers), tuple(extents), sizes, blocks, widths, frozenset(language.helpers)
     )
 
 
-def _take_widths(
-    main: ast.FunctionDef, kernel: Kernel, renamed: dict[str, str]
-) -> tuple[dict[str, int], dict[str, str]]:
-    """Blocks that are fixed numbers in the text, and parameters for those that depend on an extent: the next power of
-    two from it on. The statements of these are removed. All get names without BLOCK in `renamed`, because they are no
-    tunables (`source/names.py`)."""
+def _take_widths(main: ast.FunctionDef, renamed: dict[str, str]) -> tuple[dict[str, int], dict[str, str]]:
+    """Blocks that are fixed numbers, as their extents are, and parameters for those that depend on an extent: the next
+    power of two from it on. The statements of these are removed. All get names without BLOCK in `renamed`, because they
+    are no tunables (`source/names.py`)."""
     widths: dict[str, int] = {}
     sizes: dict[str, str] = {}
+    fixed = {ast.unparse(one.targets[0]) for one in main.body
+             if isinstance(one, ast.Assign) and isinstance(one.value, ast.Constant)}  # fmt: skip
     for statement in [*main.body]:
         match statement:
             case ast.AnnAssign(target=ast.Name(id=block), value=ast.Constant(value=int(given))):
-                renamed[block] = _width(block)
-                if _is_fixed(block, kernel):
+                renamed[block] = block.replace("BLOCK", "WIDTH")
+                extent = f"{block.partition('_')[0].lower()}_numel"
+                if extent in fixed:
                     widths[block] = given
                 else:
-                    extent = f"{block.partition('_')[0].lower()}_numel"
-                    sizes[_width(block)] = f"triton.next_power_of_2({{{extent}}})"
+                    sizes[renamed[block]] = f"triton.next_power_of_2({{{extent}}})"
                     main.body.remove(statement)
             case _:
                 pass
@@ -135,21 +140,10 @@ def _take_widths(
 def _function(one: ast.FunctionDef, name: str, kernel: Kernel, found: Set[str], language: _Language) -> str:
     """The text of a function that the kernel calls, under a new name."""
     function = copy.deepcopy(one)
-    if _names_in(function) & found:
+    if names_in(function) & found:
         raise NotConverted(f"a function of {kernel.name} depends on sizes")
     function.name, function.decorator_list = name, []
     return _text(language.visit(function))
-
-
-def _is_fixed(block: str, kernel: Kernel) -> bool:
-    """Whether the extent of a reduction's block is a number in the text."""
-    extent = f"{block.partition('_')[0].lower()}_numel"
-    return any(isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == extent
-               and isinstance(one.value, ast.Constant) for one in kernel.main.body)  # fmt: skip
-
-
-def _width(block: str) -> str:
-    return block.replace("BLOCK", "WIDTH")
 
 
 def _pointer_names(pointers: Sequence[str], called: Sequence[str]) -> dict[str, str]:
@@ -167,26 +161,21 @@ def _parameter(expression: str, sizes: dict[str, str], taken: set[str]) -> str:
     plain = re.sub(r"\W+", "_", expression.replace("//", "over").replace("*", "by")).strip("_")
     if not plain.isidentifier() or len(plain) > 40:
         plain = "size"
-    name = next(one for n in range(1, 1000) if (one := plain if n == 1 else f"{plain}_{n}") not in {*taken, *sizes})
+    name = free_name(plain, {*taken, *sizes})
     sizes[name] = expression
     return name
 
 
-def _is_arithmetic(node: ast.expr) -> bool:
-    """Whether a kernel can compute it from sizes at compile time."""
-    match node:
-        case ast.Name() | ast.Constant(value=int()):
-            return True
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv(), right=right):
-            return _is_arithmetic(left) and _is_arithmetic(right)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return _is_arithmetic(operand)
-        case _:
-            return False
+COMPUTED = (
+    ast.Name, ast.Load, ast.Constant, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.UnaryOp, ast.USub,
+)  # fmt: skip
+"""Nodes of whole numbers that a kernel can compute from sizes at compile time."""
 
 
-def _names_in(node: ast.AST) -> set[str]:
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+def _is_computed(node: ast.expr) -> bool:
+    inside = [*ast.walk(node)]
+    numbers = [one.value for one in inside if isinstance(one, ast.Constant)]
+    return all(isinstance(one, COMPUTED) for one in inside) and all(isinstance(one, int) for one in numbers)
 
 
 class _Language(ast.NodeTransformer):
@@ -201,9 +190,9 @@ class _Language(ast.NodeTransformer):
         self.generic_visit(node)
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id="tl"), attr="broadcast_to"), args=[size, shape]) if (
-                _names_in(size) and _names_in(size) <= self.sizes
+                names_in(size) and names_in(size) <= self.sizes
             ):  # Triton broadcasts no constant
-                return ast.parse(f"tl.full({ast.unparse(shape)}, {ast.unparse(size)}, tl.int64)", mode="eval").body
+                return parsed(f"tl.full({ast.unparse(shape)}, {ast.unparse(size)}, tl.int64)")
             case _:
                 return node
 
@@ -215,7 +204,7 @@ class _Language(ast.NodeTransformer):
                 helper = f"{module.replace('tl_math', 'libdevice')}.{function}"
                 if helper in FUNCTIONS:
                     self.helpers.add(helper)
-                    return ast.Name(own_name(helper), ast.Load())
+                    return ast.Name(FUNCTIONS[helper], ast.Load())
                 if module != "libdevice":
                     raise UnknownText(f"it uses {helper}, for which there is no function here")
                 return ast.Attribute(ast.Name("libdevice", ast.Load()), function, ast.Load())
@@ -232,33 +221,6 @@ class _Language(ast.NodeTransformer):
     def visit_arg(self, node: ast.arg) -> ast.arg:
         self.generic_visit(node)
         return ast.arg(self.renamed.get(node.arg, node.arg), node.annotation)
-
-
-def _drop_unread(function: ast.FunctionDef) -> None:
-    """Remove assignments to names that nothing reads."""
-    while True:
-        read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-        visitor = _Unread(read)
-        visitor.visit(function)
-        if not visitor.found:
-            return
-
-
-class _Unread(ast.NodeTransformer):
-    def __init__(self, read: set[str]) -> None:
-        self.read, self.found = read, False
-
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
-        return self._kept(node, node.targets[0])
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | None:
-        return self._kept(node, node.target)
-
-    def _kept(self, node: ast.stmt, target: ast.expr) -> ast.stmt | None:
-        if isinstance(target, ast.Name) and target.id not in self.read:
-            self.found = True
-            return None
-        return node
 
 
 def _text(function: ast.FunctionDef) -> str:

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kernelwright.devices.first_configs import all_columns
 from kernelwright.inductor import parts
+from kernelwright.inductor.arithmetic import parsed
 from kernelwright.inductor.faults import NotConverted
 from kernelwright.inductor.functions import texts
 from kernelwright.inductor.host import Host
 from kernelwright.inductor.kernels import Converted, convert_kernel, readable_name
-from kernelwright.inductor.products import SIZES_ARE_ARGUMENTS, Split, Way, split_products
+from kernelwright.inductor.products import SIZES_ARE_ARGUMENTS, Way, split_products
 from kernelwright.inductor.reading import Kernel
 from kernelwright.model import Capture, View
 
 SMALL = 100
 """A kernel that many times smaller than the largest of a candidate takes no time worth tuning, and its config is
 written where it is launched. Templates are always tuned."""
-
-
-@dataclass(frozen=True)
-class Written:
-    """A kernel of the candidate. constants: the module's names of its tunables. factor: the place of the argument that
-    is split before each launch, see `parts`."""
-
-    converted: Converted
-    constants: Mapping[str, str]
-    factor: int | None
 
 
 class Kernels:
@@ -40,8 +30,8 @@ class Kernels:
     """
 
     def __init__(self, host: Host, capture: Capture, way: Way | None, taken: set[str], suffix: str = "") -> None:
-        self._host, self._holes, self._way = host, host.sized.holes, way
-        self._written: dict[str, Written] = {}
+        self._host, self._sized, self._way = host, host.sized, way
+        self._written: dict[str, Converted] = {}
         self._taken, self._suffix = taken, suffix
         self._texts: list[str] = []
         self._tunables: list[list[str]] = [
@@ -60,7 +50,7 @@ class Kernels:
     @property
     def functions(self) -> list[str]:
         """The texts of all functions, callees first."""
-        helpers = {helper for one in self._written.values() for helper in one.converted.helpers}
+        helpers = {helper for one in self._written.values() for helper in one.helpers}
         has_parts = any(one.factor is not None for one in self._written.values())
         return [*texts(helpers), *(parts.TEXTS if has_parts else ()), *self._texts]
 
@@ -69,37 +59,36 @@ class Kernels:
         """The text of the tunables for each config: the n-th of every kernel, or its first where it has fewer."""
         return ["\n".join(lines) for lines in self._tunables]
 
-    def _converted(self, kernel: Kernel, launches: Sequence[Sequence[str]]) -> Written:
+    def _converted(self, kernel: Kernel, launches: Sequence[Sequence[str]]) -> Converted:
         """launches: the arguments of each launch."""
-        pointers = sum(one.arg.find("_ptr") >= 0 for one in kernel.main.args.args)
+        pointers = sum("_ptr" in one.arg for one in kernel.main.args.args)
         called = [self._host.text(View(tensor=one)) for one in launches[0][:pointers]] if len(launches) == 1 else []
         if not kernel.generated.configs:
             raise NotConverted(f"{kernel.name} has no config")
-        split, factor, found = None, None, self._holes.found
+        factor, found, with_sizes = None, self._sized.found, False
         if (tiles := kernel.generated.tiles) is not None and self._way is not None:
-            split = self._way(tiles)
-            main, factor = split_products(kernel.main, split.precision)
+            with_sizes = self._way.with_sizes and not tiles.is_product
+            main, factor = split_products(kernel.main, self._way.precision)
             if factor is not None and not self._has_parts([arguments[factor] for arguments in launches]):
                 main, factor = split_products(kernel.main, "tf32x3")
             kernel = replace(kernel, main=main)
         if factor is not None:
             elements = self._host.elements_of(launches[0][factor]).text()
-            found = {**found, parts.ELEMENTS: ast.parse(elements, mode="eval").body}
-        with_sizes = split is not None and split.with_sizes
+            found = {**found, parts.ELEMENTS: parsed(elements)}
         name = readable_name(kernel, self._taken)
         converted = convert_kernel(kernel, name, found, called, with_sizes)
-        constants = self._add_tunables(kernel, converted, split)
+        constants = self._add_tunables(kernel, converted)
         operations = ", ".join(one.rpartition(".")[2].strip("_") for one in kernel.generated.operations)
         comment = f"# Fuses: {operations}.{SIZES_ARE_ARGUMENTS * with_sizes}"
         self._texts += [*converted.texts[:-1], f"{comment}\n{converted.texts[-1]}"]
-        return Written(converted, constants, factor)
+        return replace(converted, constants=constants, factor=factor)
 
     def _elements(self, kernel: Kernel, arguments: Sequence[str]) -> int:
         """How many elements a launch maps, reduces or, by a template, makes for one group."""
         if (tiles := kernel.generated.tiles) is not None:
             return tiles.rows * tiles.columns
         extents = [given for one, given in zip(kernel.main.args.args, arguments, strict=False) if "_ptr" not in one.arg]
-        return math.prod(int(self._holes.number(one)) for one in extents)
+        return math.prod(int(self._sized.number(one)) for one in extents)
 
     def _has_parts(self, factors: Sequence[str]) -> bool:
         """Whether all factors begin where their tensors begin, and these have the same number of elements: a kernel
@@ -107,11 +96,12 @@ class Kernels:
         whole = all(self._host.tensor_of(one) is not None for one in factors)
         return whole and len({self._host.elements_of(one).text() for one in factors}) == 1
 
-    def _add_tunables(self, kernel: Kernel, converted: Converted, split: Split | None) -> Mapping[str, str]:
+    def _add_tunables(self, kernel: Kernel, converted: Converted) -> Mapping[str, str]:
         """The module's names of a kernel's tunables, whose lines are added; for a small kernel the numbers."""
         listed = [*kernel.generated.configs]
         if (tiles := kernel.generated.tiles) is not None:
-            listed = [{**kernel.blocks, **one, **(split.config if split else {})} for one in listed]
+            begun = self._way.config(tiles) if self._way is not None else {}
+            listed = [{**kernel.blocks, **one, **begun} for one in listed]
             listed = [{**one, "BLOCK_N": min(one["BLOCK_N"], all_columns(tiles))} for one in listed]
         keys = (*converted.blocks, "num_warps", "num_stages")
         if missing := {*keys} - listed[0].keys():
@@ -131,4 +121,4 @@ class Kernels:
         if one.factor is not None and (tensor := self._host.tensor_of(arguments[one.factor])) is not None:
             split, before = self._host.parts_of(arguments[one.factor], tensor)
             arguments = [*arguments[: one.factor], split, *arguments[one.factor + 1 :]]
-        return "\n    ".join([*before, self._host.launch(kernel, one.converted, arguments, one.constants)])
+        return "\n    ".join([*before, self._host.launch(kernel, one, arguments)])

@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kernelwright.inductor.writing import called
+from kernelwright.inductor.arithmetic import factors_of, parsed
+from kernelwright.inductor.writing import called, refusal
 
 
 @dataclass(frozen=True)
@@ -35,19 +36,10 @@ class Reach:
 
 def product(texts: Iterable[str]) -> Reach:
     """The product of expressions of the host code, which may be numbers and products themselves."""
-    found = [one for text in texts for one in _factors(ast.parse(text, mode="eval").body)]
+    factors = [one for text in texts for one in factors_of(parsed(text))]
+    found = [f"({ast.unparse(one)})" if isinstance(one, ast.BinOp) else ast.unparse(one) for one in factors]
     numbers = [int(one) for one in found if one.isdigit()]
     return Reach(math.prod(numbers), tuple(one for one in found if not one.isdigit()))
-
-
-def _factors(node: ast.expr) -> list[str]:
-    match node:
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return [*_factors(left), *_factors(right)]
-        case ast.BinOp():
-            return [f"({ast.unparse(node)})"]
-        case _:
-            return [ast.unparse(node)]
 
 
 def guard(reached: Sequence[Reach]) -> list[str]:
@@ -60,4 +52,4 @@ def guard(reached: Sequence[Reach]) -> list[str]:
         return []
     texts = [one.text() for one in most]
     largest = texts[0] if len(texts) == 1 else called("max", texts, "    ")
-    return [f"if {largest} >= 2**31:", '    raise ValueError("too large: the kernels use 32-bit offsets")']
+    return refusal(f"{largest} >= 2**31", "too large: the kernels use 32-bit offsets")

@@ -17,6 +17,7 @@ import ast
 import copy
 from collections import Counter
 
+from kernelwright.inductor.arithmetic import names_in
 from kernelwright.inductor.faults import NotConverted
 
 WIDTH = 1024
@@ -68,56 +69,51 @@ def with_parts(main: ast.FunctionDef) -> tuple[ast.FunctionDef, int]:
     made = copy.deepcopy(main)
     names = {one.value.id: one.targets[0].id for one in made.body if isinstance(one, ast.Assign)
              and isinstance(one.targets[0], ast.Name) and isinstance(one.value, ast.Name)}  # fmt: skip
-    writer = _Parts()
-    writer.visit(made)
+    steps, addressed = 0, set[str]()
+    for loop in [one for one in ast.walk(made) if isinstance(one, ast.For)]:
+        body: list[ast.stmt] = []
+        for one in loop.body:
+            body.append(one)
+            match one:
+                case ast.Assign(
+                    targets=[ast.Name(id="b")],
+                    value=ast.Call(func=ast.Attribute(value=ast.Name(id="tl"), attr="load"), args=[address, *_]),
+                ):
+                    addressed |= names_in(address)
+                    body.append(_low(one))
+                case ast.AugAssign(
+                    target=ast.Name(id="acc"),
+                    value=ast.Call(
+                        func=ast.Attribute(value=ast.Name(id="tl"), attr="dot"),
+                        args=[ast.Name(id="a"), ast.Name(id="b")],
+                        keywords=[ast.keyword(arg="allow_tf32", value=ast.Constant(value=False)), *_],
+                    ),
+                ):
+                    steps += 1
+                    body[-1:] = ast.parse(STEP).body
+                case _:
+                    pass
+        loop.body = body
     read = Counter(one.id for one in ast.walk(main) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load))
-    factors = [place for place, one in enumerate(made.args.args) if names.get(one.arg) in writer.read]
-    if writer.steps != 1 or len(factors) != 1 or read[made.args.args[factors[0]].arg] != 1:
+    factors = [place for place, one in enumerate(made.args.args) if names.get(one.arg) in addressed]
+    if steps != 1 or len(factors) != 1 or read[made.args.args[factors[0]].arg] != 1:
         raise NotConverted(f"{main.name} has no product in full precision of a factor that it only multiplies")
     return ast.fix_missing_locations(made), factors[0]
 
 
-class _Parts(ast.NodeTransformer):
-    """steps: number of products that were replaced. read: names in the address of the second factor."""
-
-    def __init__(self) -> None:
-        self.steps, self.read = 0, set[str]()
-
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
-        match node:
-            case ast.Assign(
-                targets=[ast.Name(id="b")],
-                value=ast.Call(func=ast.Attribute(value=ast.Name(id="tl"), attr="load"), args=[address, *_]),
-            ):
-                self.read |= {one.id for one in ast.walk(address) if isinstance(one, ast.Name)}
-                low = copy.deepcopy(node)
-                low.targets = [ast.Name("b_low", ast.Store())]
-                assert isinstance(low.value, ast.Call)
-                innermost = low.value.args[0]
-                while isinstance(innermost, ast.BinOp) and isinstance(innermost.left, ast.BinOp):
-                    innermost = innermost.left
-                match innermost:
-                    case ast.BinOp(left=ast.Name() as pointer, op=ast.Add()):
-                        # Added to the pointer, which has 64 bits, and not to the offsets.
-                        innermost.left = ast.BinOp(pointer, ast.Add(), ast.Name(ELEMENTS, ast.Load()))
-                        return [node, low]
-                    case _:
-                        text = ast.unparse(address)[:120]
-                        raise NotConverted(f"an address that does not begin with a tensor: {text}")
-            case _:
-                return node
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt | list[ast.stmt]:
-        match node:
-            case ast.AugAssign(
-                target=ast.Name(id="acc"),
-                value=ast.Call(
-                    func=ast.Attribute(value=ast.Name(id="tl"), attr="dot"),
-                    args=[ast.Name(id="a"), ast.Name(id="b")],
-                    keywords=[ast.keyword(arg="allow_tf32", value=ast.Constant(value=False)), *_],
-                ),
-            ):
-                self.steps += 1
-                return ast.parse(STEP).body
-            case _:
-                return node
+def _low(load: ast.Assign) -> ast.Assign:
+    """The load of the low part, from the load of a tile of the second factor."""
+    low = copy.deepcopy(load)
+    low.targets = [ast.Name("b_low", ast.Store())]
+    assert isinstance(low.value, ast.Call)
+    innermost = low.value.args[0]
+    while isinstance(innermost, ast.BinOp) and isinstance(innermost.left, ast.BinOp):
+        innermost = innermost.left
+    match innermost:
+        case ast.BinOp(left=ast.Name() as pointer, op=ast.Add()):
+            # Added to the pointer, which has 64 bits, and not to the offsets.
+            innermost.left = ast.BinOp(pointer, ast.Add(), ast.Name(ELEMENTS, ast.Load()))
+            return low
+        case _:
+            text = ast.unparse(low.value.args[0])[:120]
+            raise NotConverted(f"an address that does not begin with a tensor: {text}")

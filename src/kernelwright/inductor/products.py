@@ -19,40 +19,31 @@ from kernelwright.inductor.faults import NotConverted
 from kernelwright.inductor.parts import with_parts
 from kernelwright.model import Environment, Generated, Tiles
 
-
-class Split(NamedTuple):
-    """precision: an `input_precision` of `tl.dot`, or PARTS. config: for it. with_sizes: whether sizes are arguments of
-    the kernel, see `second_way`."""
-
-    precision: str
-    config: Mapping[str, int]
-    with_sizes: bool = False
-
+EXACT, TF32X3 = "allow_tf32=False", 'input_precision="tf32x3"'
+"""Of `tl.dot` in the texts of structures: exact products, and split ones."""
 
 PARTS = "parts"
 """The second factor is split before the kernel begins, see `parts`."""
 
 
-def first_way(tiles: Tiles) -> Split:
-    return Split(PARTS, tile_of_parts(tiles))
+class Way(NamedTuple):
+    """A way to split the products of templates. precision: an `input_precision` of `tl.dot`, or PARTS. config: the one
+    that a template begins with. with_sizes: whether sizes are arguments of a convolution's kernel."""
+
+    precision: str
+    config: Callable[[Tiles], Mapping[str, int]]
+    with_sizes: bool = False
 
 
-def second_way(tiles: Tiles) -> Split:
-    """Convolutions have sizes as arguments, because of a fault of the compiler (Triton 3.6): with sizes as constants,
-    three convolutions with windows of 3 were wrong on an H200 where an output had three places along a side, and with
-    arguments right. Times differed by -14 to +20 %."""
-    return Split("tf32x3", tile_of_tf32x3(tiles), with_sizes=not tiles.is_product)
+WAYS = (
+    Way(PARTS, tile_of_parts), Way("tf32x3", tile_of_tf32x3, with_sizes=True),
+    Way(PARTS, tile_of_parts, with_sizes=True),
+)  # fmt: skip
+"""The ways that are tried first.
 
-
-def third_way(tiles: Tiles) -> Split:
-    """The first way. Convolutions have sizes as arguments, for those whose first kernel the compiler breaks."""
-    return first_way(tiles)._replace(with_sizes=not tiles.is_product)
-
-
-Way = Callable[[Tiles], Split]
-
-WAYS: tuple[Way, ...] = (first_way, second_way, third_way)
-"""The ways to split a template's products that are tried first."""
+Convolutions have sizes as arguments in all but the first, because of a fault of the compiler (Triton 3.6): with sizes
+as constants, three convolutions with windows of 3 were wrong on an H200 where an output had three places along a side,
+and with arguments right. Times differed by -14 to +20 %."""
 
 
 FIRST_CAPABILITY = 80
@@ -66,8 +57,8 @@ def can_split(environment: Environment) -> bool:
 
 
 def is_splittable(generated: Generated) -> bool:
-    """Whether the templates multiply float32 in full precision."""
-    tensors = [tensor for one in generated.templates[:1] for tensor in one.tensors]
+    """Whether structures and templates multiply float32 in full precision."""
+    tensors = [tensor for one in (*generated.structures, *generated.templates)[:1] for tensor in one.tensors]
     floating = {one.dtype for one in tensors if "float" in one.dtype}
     return generated.precision == "ieee" and floating == {"float32"}
 

@@ -4,11 +4,9 @@ parameters."""
 from __future__ import annotations
 
 import ast
-import copy
-import math
 from collections.abc import Callable, Mapping
 
-from kernelwright.inductor.arithmetic import factors_of, terms_of
+from kernelwright.inductor.arithmetic import factors_of, joined, parsed, terms_of
 from kernelwright.inductor.faults import NotConverted
 
 TUNED = ("BLOCK_M", "BLOCK_N", "BLOCK_K", "GROUP_M")
@@ -24,8 +22,8 @@ def read_template(main: ast.FunctionDef) -> tuple[ast.FunctionDef, dict[str, int
     if not {"BLOCK_M", "BLOCK_N", "BLOCK_K"} <= blocks.keys():
         raise NotConverted(f"{main.name} has no blocks of rows, columns and depth")
     plain = _Plain({name: node for name, node in constants.items() if name not in blocks}).visit(main)
-    plain.body = [one for one in plain.body if not _is_left_out(one)]
-    plain.args.args += [ast.arg(name, ast.parse("tl.constexpr", mode="eval").body) for name in blocks]
+    plain.body = [one for one in plain.body if one not in stated and not _is_early_return(one)]
+    plain.args.args += [ast.arg(name, parsed("tl.constexpr")) for name in blocks]
     return ast.fix_missing_locations(plain), blocks
 
 
@@ -34,10 +32,9 @@ Values = Callable[[ast.expr], tuple[int, ...] | None]
 
 
 def without_remainders(main: ast.FunctionDef, values: Values) -> ast.FunctionDef:
-    """A copy that writes `xindex % stride` as the sum of those terms of xindex that have smaller strides: dividing
-    every element of a tile cost 4 % of a convolution with one activation (H100). An output is contiguous, so that sum
-    is less than the stride."""
-    main = copy.deepcopy(main)
+    """The kernel, changed in place, with `xindex % stride` as the sum of those terms of xindex that have smaller
+    strides: dividing every element of a tile cost 4 % of a convolution with one activation (H100). An output is
+    contiguous, so that sum is less than the stride."""
     terms: list[tuple[tuple[int, ...], ast.expr]] = []
     for statement in main.body:
         match statement:
@@ -51,7 +48,7 @@ def without_remainders(main: ast.FunctionDef, values: Values) -> ast.FunctionDef
                 ]
                 if stride in (step for step, _ in terms) and inner:
                     text = f"tl.broadcast_to({' + '.join(map(ast.unparse, inner))}, [BLOCK_M, BLOCK_N])"
-                    statement.value = ast.parse(text, mode="eval").body
+                    statement.value = parsed(text)
             case _:
                 pass
     return ast.fix_missing_locations(main)
@@ -59,21 +56,13 @@ def without_remainders(main: ast.FunctionDef, values: Values) -> ast.FunctionDef
 
 def _step(term: ast.expr, values: Values) -> tuple[int, ...]:
     """The product of a term's factors that are sizes, at several sizes."""
-    found = [value for one in factors_of(term) if (value := values(one)) is not None]
-    one = values(ast.Constant(1))
-    assert one is not None
-    return tuple(map(math.prod, zip(one, *found, strict=True)))
+    found = values(joined([ast.Constant(1), *(one for one in factors_of(term) if values(one) is not None)], ast.Mult))
+    assert found is not None
+    return found
 
 
-def _is_left_out(statement: ast.stmt) -> bool:
-    """Whether it states a constant that is now a parameter or inlined, or returns early."""
-    match statement:
-        case ast.AnnAssign(target=ast.Name(), value=ast.expr()):
-            return True
-        case ast.If(body=[ast.Return(value=None)], orelse=[]):
-            return True
-        case _:
-            return False
+def _is_early_return(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and isinstance(statement.body[0], ast.Return)
 
 
 class _Plain(ast.NodeTransformer):

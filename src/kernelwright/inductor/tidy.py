@@ -15,18 +15,17 @@ Expressions = dict[str, ast.expr]
 
 def tidy(kernel: ast.FunctionDef) -> None:
     """Changes the kernel in place."""
-    aliases = _aliases(kernel)
-    _Replaced(aliases).visit(kernel)
-    kernel.body = _without(kernel.body, aliases.keys())
+    _Replaced(_aliases(kernel)).visit(kernel)
     _Inlined(_constants(kernel)).visit(kernel)
     _Shorter().visit(kernel)
+    _drop_unread(kernel)
 
 
 def _aliases(kernel: ast.FunctionDef) -> Expressions:
     """Names that are only ever assigned one other name, each time after that one was assigned in the same block."""
-    assigned = Counter(name for block in _blocks(kernel.body) for one in block for name in _targets(one))
+    assigned = Counter(name for block in blocks_of(kernel.body) for one in block for name in _targets(one))
     pairs: dict[str, list[str]] = {}
-    for block in _blocks(kernel.body):
+    for block in blocks_of(kernel.body):
         seen: set[str] = set()
         for one in block:
             match one:
@@ -43,12 +42,13 @@ def _aliases(kernel: ast.FunctionDef) -> Expressions:
     return found
 
 
-def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
+def blocks_of(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
+    """The statements of a body, and those of each loop and branch in it."""
     yield body
     for one in body:
         for inner in (getattr(one, "body", []), getattr(one, "orelse", [])):
             if inner:
-                yield from _blocks(inner)
+                yield from blocks_of(inner)
 
 
 def _targets(statement: ast.stmt) -> list[str]:
@@ -63,20 +63,29 @@ def _targets(statement: ast.stmt) -> list[str]:
     return [one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)]
 
 
-def _without(body: list[ast.stmt], names: object) -> list[ast.stmt]:
-    kept = []
-    for one in body:
-        if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name) and one.targets[0].id in names:  # type: ignore[operator]
-            continue
-        if isinstance(one, ast.For):
-            one.body = _without(one.body, names)
-        kept.append(one)
-    return kept
+def _drop_unread(kernel: ast.FunctionDef) -> None:
+    """Remove assignments to names that nothing reads."""
+    while True:
+        read = {n.id for n in ast.walk(kernel) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)} | {""}
+        unread = [(block, one) for block in blocks_of(kernel.body) for one in block if _name_of(one) not in read]
+        if not unread:
+            return
+        for block, one in unread:
+            block.remove(one)
+
+
+def _name_of(statement: ast.stmt) -> str:
+    """The name that an assignment is to; "" for other statements and targets."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name
+        case _:
+            return ""
 
 
 def _constants(kernel: ast.FunctionDef) -> Expressions:
     """Numbers that are made tensors of one element and assigned once, by name."""
-    assigned = Counter(name for block in _blocks(kernel.body) for one in block for name in _targets(one))
+    assigned = Counter(name for block in blocks_of(kernel.body) for one in block for name in _targets(one))
     found: Expressions = {}
     for one in ast.walk(kernel):
         match one:
@@ -113,30 +122,27 @@ class _Inlined(ast.NodeTransformer):
 
     def __init__(self, constants: Expressions) -> None:
         self.constants = constants
+        self.floats = {name: one for name, one in constants.items()
+                       if isinstance(one, ast.Constant) and isinstance(one.value, float)}  # fmt: skip
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
-        if not self._is_one(node.left):
-            node.comparators = [self._value(one) for one in node.comparators]
+        if _id(node.left) not in self.constants:
+            node.comparators = [self.constants.get(_id(one), one) for one in node.comparators]
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
-        if self._is_float(node.right) and not self._is_one(node.left):
-            node.right = self._value(node.right)
-        elif self._is_float(node.left) and not self._is_one(node.right):
-            node.left = self._value(node.left)
+        left, right = _id(node.left), _id(node.right)
+        if right in self.floats and left not in self.constants:
+            node.right = self.floats[right]
+        elif left in self.floats and right not in self.constants:
+            node.left = self.floats[left]
         return node
 
-    def _is_one(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Name) and node.id in self.constants
 
-    def _is_float(self, node: ast.expr) -> bool:
-        value = self.constants.get(node.id) if isinstance(node, ast.Name) else None
-        return isinstance(value, ast.Constant) and isinstance(value.value, float)
-
-    def _value(self, node: ast.expr) -> ast.expr:
-        return self.constants[node.id] if isinstance(node, ast.Name) and self._is_one(node) else node
+def _id(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 class _Shorter(ast.NodeTransformer):

@@ -1,9 +1,9 @@
-"""Line breaking of converted code."""
+"""Text of converted code."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 LONGEST = 120
 
@@ -38,3 +38,17 @@ def wrapped(line: str) -> str:
     indent = line[: len(line) - len(text)]
     words = [*map(ast.unparse, call.args), *(f"{one.arg}={ast.unparse(one.value)}" for one in call.keywords)]
     return indent + called(function, words, indent)
+
+
+def tuple_of(words: Sequence[str]) -> str:
+    return f"({', '.join(words)}{',' * (len(words) == 1)})"
+
+
+def refusal(test: str, words: str) -> list[str]:
+    """Host code that raises an error where a test is true."""
+    return [f"if {test}:", f'    raise ValueError("{words.replace(chr(34), chr(39))}")']
+
+
+def free_name(plain: str, taken: Container[str]) -> str:
+    """The name, with a number where it is taken."""
+    return next(one for n in range(1, 1000) if (one := plain if n == 1 else f"{plain}_{n}") not in taken)

@@ -17,15 +17,7 @@ from kernelwright.errors import RequestError
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.loading import DERIVED, load_qualified, read_problem
 from kernelwright.jobs.worker import Desk
-from kernelwright.model import (
-    FRAMEWORK,
-    BenchReport,
-    BenchSeries,
-    Candidate,
-    Loading,
-    ProblemInfo,
-    Status,
-)
+from kernelwright.model import FRAMEWORK, BenchReport, BenchSeries, Candidate, Loading, ProblemInfo, Status
 from kernelwright.problems import ProblemPath
 from kernelwright.report.repeat import repeated
 
@@ -60,18 +52,13 @@ DEFAULTS: BenchSettings = BenchSettings()
 
 
 def bench(
-    problem: str | Path,
-    candidates: Sequence[str | Path] = (),
-    settings: BenchSettings = DEFAULTS,
-    *,
-    desk: Desk,
+    problem: str | Path, candidates: Sequence[str | Path] = (), settings: BenchSettings = DEFAULTS, *, desk: Desk
 ) -> BenchReport:
     """Measure one problem, in as many workers as there are repeats.
 
-    problem: a file, a folder with `problem.py`, or a name in the gallery. candidates: Python files. A folder's
-    `starter.py` and `best.py` take part too. A candidate that is wrong has a row with its status and no time. Without
-    a GPU nothing is timed, and times are estimates. Raises `ProblemError` for the problem, `RequestError` for a
-    candidate's file or a case that the problem does not have.
+    candidates: Python files. A folder's `starter.py` and `best.py` take part too. A candidate that is wrong has a row
+    with its status and no time. Without a GPU nothing is timed, and times are estimates. Raises `ProblemError` for the
+    problem, `RequestError` for a candidate's file or a case that the problem does not have.
     """
     found = read_problem(problem)
     named = named_candidates(found, candidates)

@@ -1,7 +1,4 @@
-"""Benches every problem of a folder, one after the other, into one document.
-
-A problem that fails is named and does not end the others.
-"""
+"""Benches every problem of a folder, one after the other, into one document."""
 
 from __future__ import annotations
 

@@ -10,8 +10,7 @@ from kernelwright.errors import RequestError, WorkerError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.worker import Notify
 from kernelwright.model import BenchReport, Candidate
-from kernelwright.report.elsewhere import ELSEWHERE, START
-from kernelwright.report.framework import BENCH, BEST, SideMeasurement, read_side, write_side
+from kernelwright.report.framework import BENCH, BEST, ELSEWHERE, START, SideMeasurement, read_side, write_side
 from kernelwright.report.view import RunView
 
 
@@ -36,8 +35,7 @@ def measure_beside(view: RunView, worker: Worker, *, max_autotune: bool, notify:
 
 
 def measure_elsewhere(view: RunView, worker: Worker, *, notify: Notify) -> None:
-    """Write the measurement into the run's folder, unless it holds one of this kernel. One that fails leaves the run
-    without, and `notify` says why."""
+    """Write the measurement into the run's folder, unless it holds one of this kernel."""
     best = view.best.proposal.candidate if view.best is not None and view.best is not view.seed else None
     start = view.seed.proposal.candidate if view.seed is not None else None
     other = worker.elsewhere() if best is not None and start is not None else None

@@ -8,14 +8,7 @@ from typing import Any
 from kernelwright.codec import plain
 from kernelwright.jobs.loading import DERIVED, load_problem, read_problem
 from kernelwright.jobs.worker import Desk
-from kernelwright.model import (
-    Environment,
-    Implementation,
-    Loading,
-    ProblemInfo,
-    QualificationReport,
-    Record,
-)
+from kernelwright.model import Environment, Implementation, Loading, ProblemInfo, QualificationReport, Record
 from kernelwright.report.bounds import bounds_document, eager_rows
 from kernelwright.report.derived import derived_document
 
@@ -49,14 +42,10 @@ class ProblemCheck(Record, frozen=True, kw_only=True):
 def check(problem: str | Path, loading: Loading = DERIVED, *, desk: Desk) -> ProblemCheck:
     """Try trivial answers on every case that this machine can compute; on a GPU, time eager PyTorch too.
 
-    problem: a file, a folder with `problem.py`, or a name in the gallery.
     Raises `ProblemError` for the problem.
     """
     found = read_problem(problem)
-    with load_problem(found, desk, loading) as (
-        worker,
-        info,
-    ):
+    with load_problem(found, desk, loading) as (worker, info):
         environment = worker.environment()
         report = worker.qualify(every=True)
         eager = eager_rows(worker.bench({}, compile=False)) if environment.device is not None else {}

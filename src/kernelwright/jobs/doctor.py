@@ -1,7 +1,4 @@
-"""Tests this machine: attacks the sandbox, and has canaries judged and timed.
-
-Canaries are candidates whose verdict is known. If one gets another verdict, no result of this machine counts.
-"""
+"""Tests this machine: attacks the sandbox, and has canaries judged and timed."""
 
 from __future__ import annotations
 
@@ -14,13 +11,7 @@ from kernelwright.errors import ConfigError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.loading import load_problem
 from kernelwright.jobs.worker import Desk
-from kernelwright.problems.canaries import (
-    TIMED_CASE,
-    canary_problem,
-    judged_canaries,
-    reference_canary,
-    timed_canaries,
-)
+from kernelwright.problems.canaries import TIMED_CASE, canary_problem, judged_canaries, reference_canary, timed_canaries
 from kernelwright.report.examination import Canary, Examination
 from kernelwright.run.verdicts import MOST_BYTES, VARIABLE, cache_folder
 from kernelwright.text.units import bytes_text

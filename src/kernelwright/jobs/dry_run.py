@@ -30,11 +30,7 @@ from kernelwright.run import optimize
 
 
 def dry_run(
-    problem: str | Path | None = None,
-    *,
-    settings: SettingsFile = NO_FILE,
-    desk: Desk,
-    **options: Any,
+    problem: str | Path | None = None, *, settings: SettingsFile = NO_FILE, desk: Desk, **options: Any
 ) -> DryRun:
     """The first prompt that `optimize` with these arguments would send. Raises the same errors; no key is needed."""
     given = read_options({**options, "problem": None if problem is None else str(problem)})

@@ -1,8 +1,4 @@
-"""Writes a kernel out for use elsewhere: as a package, or in another project's format.
-
-A run's kernel was confirmed by the run; a candidate's file is verified first. A folder that holds something is not
-written over, and a package has to pass its own check.
-"""
+"""Writes a kernel out for use elsewhere: as a package, or in another project's format."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Reads the kernel that `export` was asked for: a run's confirmed kernel, or a candidate's file, which is verified
 first.
-
-Only a kernel that was found right is exported, together with where that was found.
 """
 
 from __future__ import annotations
@@ -83,10 +81,7 @@ def run_subject(source: ExportSource, desk: Desk) -> Subject:
     found = problem_in_run(folder)
     text = read_problem_text(found.file)
     loading = Loading(dtype=view.info.settings.dtype, library=view.info.problem.library)
-    with load_problem(found, desk, loading) as (
-        _,
-        info,
-    ):
+    with load_problem(found, desk, loading) as (_, info):
         pass
     subject = assemble(source, found, text, info, candidate, evaluation, view.info.environment)
     return replace(subject, run=view, trial=number)

@@ -1,7 +1,4 @@
-"""Judges and times kernels that another program found, and writes those that pass into a folder.
-
-The source's own times and scores are stored beside those measured here, and only the latter count.
-"""
+"""Judges and times kernels that another program found, and writes those that pass into a folder."""
 
 from __future__ import annotations
 
@@ -47,10 +44,10 @@ def import_seeds(
 ) -> Import:
     """Judge and time the kernels of `source` like any candidate, and write those that pass.
 
-    problem: a file, a folder with `problem.py`, or a name in the gallery. kind: which importer reads the source, None
-    for the one that recognises it. candidate: the kernel that a history's configs are for, None for the problem's
-    starter. limit: number of kernels to try. out: the folder to write, new or empty; None for imports/PROBLEM-KIND.
-    Raises `RequestError` for what cannot be read or written, `ProblemError` for the problem.
+    kind: which importer reads the source, None for the one that recognises it. candidate: the kernel that a history's
+    configs are for, None for the problem's starter. limit: number of kernels to try. out: the folder to write, new or
+    empty; None for imports/PROBLEM-KIND. Raises `RequestError` for what cannot be read or written, `ProblemError` for
+    the problem.
     """
     found = read_problem(problem)
     own = candidate or found.starter

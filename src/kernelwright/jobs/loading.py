@@ -45,20 +45,13 @@ def load_problem(
 
 @contextmanager
 def load_qualified(
-    problem: ProblemPath,
-    name: str | Path,
-    desk: Desk,
-    loading: Loading = DERIVED,
-    cases: tuple[str, ...] = (),
+    problem: ProblemPath, name: str | Path, desk: Desk, loading: Loading = DERIVED, cases: tuple[str, ...] = ()
 ) -> Iterator[tuple[Worker, ProblemInfo]]:
     """Like `load_problem`; raises `ProblemError` where the problem does not qualify, unless `loading` allows it.
 
     name: the problem as the user named it, for messages.
     """
-    with load_problem(problem, desk, loading, cases) as (
-        worker,
-        info,
-    ):
+    with load_problem(problem, desk, loading, cases) as (worker, info):
         require_qualified(worker, name, desk.notify, loading.unqualified)
         yield worker, info
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.jobs.in_mode_any import judge_in_mode_any
-from kernelwright.jobs.runs import begin, new_run, on_lanes, reopen
+from kernelwright.jobs.runs import OpenRun, begin, new_run, on_lanes, reopen
 from kernelwright.jobs.session import SessionResult, run_session
 from kernelwright.jobs.settings import NO_FILE, NO_LIMITS, NO_OPTIONS, SettingsFile, read_options
 from kernelwright.jobs.worker import Desk
@@ -41,18 +41,11 @@ def optimize(
     run = new_run(given, settings, desk)
     with begin(run) as opened:
         desk.notify(f"run folder: {opened.journal.folder}")
-        result = run_session(opened, desk, max_autotune=max_autotune)
-        if result.best is not None:
-            judge_in_mode_any(result.view, opened.worker, desk.notify)
-        return result
+        return search(opened, desk, max_autotune)
 
 
 def resume(
-    folder: str | Path,
-    limits: Budget = NO_LIMITS,
-    *,
-    agreed: RunOptions = NO_OPTIONS,
-    desk: Desk,
+    folder: str | Path, limits: Budget = NO_LIMITS, *, agreed: RunOptions = NO_OPTIONS, desk: Desk
 ) -> SessionResult:
     """Continue the run in `folder` with another session.
 
@@ -62,7 +55,12 @@ def resume(
     """
     desk, agreed = on_lanes(desk, agreed)
     with reopen(Path(folder), limits, agreed=agreed, desk=desk) as opened:
-        result = run_session(opened, desk)
-        if result.best is not None:
-            judge_in_mode_any(result.view, opened.worker, desk.notify)
-        return result
+        return search(opened, desk)
+
+
+def search(run: OpenRun, desk: Desk, max_autotune: bool = False) -> SessionResult:
+    """One session, and for reference what its run could do with library calls."""
+    result = run_session(run, desk, max_autotune=max_autotune)
+    if result.best is not None:
+        judge_in_mode_any(result.view, run.worker, desk.notify)
+    return result

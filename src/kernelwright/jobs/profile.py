@@ -1,7 +1,4 @@
-"""Profiles a candidate: its time, its distance from the bound, and one bottleneck with the evidence.
-
-A candidate is verified before it is timed, and one that fails is not profiled.
-"""
+"""Profiles a candidate: its time, its distance from the bound, and one bottleneck with the evidence."""
 
 from __future__ import annotations
 
@@ -66,17 +63,13 @@ def profile(
 ) -> ProfileReport:
     """Time a candidate, profile one call on each case, and diagnose what limits it.
 
-    problem: a file, a folder with `problem.py`, or a name in the gallery. name: the candidate's, in the report. show:
-    called with each profile as soon as it is there. Raises `ProblemError` for the problem, `RequestError` for a case
-    that it does not have, `MachineError` for the framework without a GPU.
+    name: the candidate's, in the report. show: called with each profile as soon as it is there. Raises `ProblemError`
+    for the problem, `RequestError` for a case that it does not have, `MachineError` for the framework without a GPU.
     """
     found = read_problem(problem)
     rows: list[Profiled] = []
     failure = None
-    with load_problem(found, desk, settings.loading, settings.cases) as (
-        worker,
-        info,
-    ):
+    with load_problem(found, desk, settings.loading, settings.cases) as (worker, info):
         environment = worker.environment()
         if settings.framework and environment.device is None:
             raise MachineError("--framework needs a GPU, and there is none here", "profile the candidate alone")

@@ -69,12 +69,7 @@ class NewRun:
     desk: Desk
 
 
-def new_run(
-    given: RunOptions,
-    file: SettingsFile,
-    desk: Desk,
-    variables: Mapping[str, str] = os.environ,
-) -> NewRun:
+def new_run(given: RunOptions, file: SettingsFile, desk: Desk, variables: Mapping[str, str] = os.environ) -> NewRun:
     """The run that these options and a settings file describe. Every error that needs no worker is raised here.
 
     desk: its worker is started where the options name a place or a target, and else there. variables: the environment,
@@ -197,11 +192,7 @@ def find_known(worker: Worker, run: NewRun, problem: ProblemInfo) -> tuple[Known
 
 @contextmanager
 def reopen(
-    folder: Path,
-    limits: Budget = NO_LIMITS,
-    *,
-    agreed: RunOptions = NO_OPTIONS,
-    desk: Desk,
+    folder: Path, limits: Budget = NO_LIMITS, *, agreed: RunOptions = NO_OPTIONS, desk: Desk
 ) -> Iterator[OpenRun]:
     """Open a run that began before, here or elsewhere, and end its pause.
 
@@ -251,9 +242,7 @@ def agree_to(settings: RunSettings, folder: Path, agreed: RunOptions, desk: Desk
 def latest_budget(journal: Journal, limits: Budget) -> Budget:
     """The limits of a run's last session, or of its settings before the first; each limit in `limits` replaces one."""
     sessions = journal.sessions()
-    before = sessions[-1].budget if sessions else journal.info.settings.budget
-    given = {name: value for name, value in msgspec.structs.asdict(limits).items() if value is not None}
-    return msgspec.structs.replace(before, **given)
+    return (sessions[-1].budget if sessions else journal.info.settings.budget).replaced_by(limits)
 
 
 def read_starter(problem: ProblemPath, file: str | None, proposer: str) -> Candidate | None:

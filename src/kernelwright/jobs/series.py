@@ -19,14 +19,7 @@ from kernelwright.folders import fresh_folder, refuse_links
 from kernelwright.jobs.consent import path_wish, path_wishes, settle, typed_words, wishes_of, worker_wishes
 from kernelwright.jobs.runs import on_lanes
 from kernelwright.jobs.series_search import SeriesResult, SeriesSearch
-from kernelwright.jobs.series_state import (
-    Series,
-    SeriesProblem,
-    fresh_names,
-    is_series,
-    read_series,
-    write_series,
-)
+from kernelwright.jobs.series_state import Series, SeriesProblem, fresh_names, is_series, read_series, write_series
 from kernelwright.jobs.settings import (
     DEFAULTS,
     LIMITS,
@@ -38,6 +31,7 @@ from kernelwright.jobs.settings import (
     read_options,
     settings_from,
 )
+from kernelwright.jobs.whole_model import weight_of
 from kernelwright.jobs.worker import Desk
 from kernelwright.journal import NAME
 from kernelwright.model import Budget, RunOptions
@@ -81,7 +75,10 @@ def optimize_series(
     names = fresh_names([stem_of(place) for place in paths])
     trials = settings_from(msgspec.structs.replace(merged, **dict.fromkeys(LIMITS))).budget.trials or DEFAULTS.trials
     series = Series(
-        problems=tuple(SeriesProblem(name=name, problem=place) for name, place in zip(names, paths, strict=True)),
+        problems=tuple(
+            SeriesProblem(name=name, problem=place, weight=weight_of(place))
+            for name, place in zip(names, paths, strict=True)
+        ),
         options=msgspec.structs.replace(merged, problem=None, out=None, **dict.fromkeys(LIMITS)),
         budget=merged.limits if merged.limits != NO_LIMITS else Budget(trials=trials * len(paths)),
         round_trials=max(trials // ROUNDS, 1),
@@ -93,11 +90,7 @@ def optimize_series(
 
 
 def resume_series(
-    folder: str | Path,
-    limits: Budget = NO_LIMITS,
-    *,
-    agreed: RunOptions = NO_OPTIONS,
-    desk: Desk,
+    folder: str | Path, limits: Budget = NO_LIMITS, *, agreed: RunOptions = NO_OPTIONS, desk: Desk
 ) -> SeriesResult:
     """Go on with the search over several problems in `folder`; a problem that failed before is tried again.
 
@@ -109,9 +102,8 @@ def resume_series(
         refuse_links(path)
     desk, agreed = on_lanes(desk, agreed)
     series = read_series(path)
-    given = {name: value for name, value in msgspec.structs.asdict(limits).items() if value is not None}
     left = {name: one for name, one in series.ended.items() if one.state is State.LEFT}
-    series = msgspec.structs.replace(series, budget=msgspec.structs.replace(series.budget, **given), ended=left)
+    series = msgspec.structs.replace(series, budget=series.budget.replaced_by(limits), ended=left)
     write_series(path, series)
     return SeriesSearch(path, series, agreed, desk).run()
 

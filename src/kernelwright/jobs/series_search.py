@@ -19,15 +19,7 @@ import msgspec
 
 from kernelwright.errors import ConfigError, NothingToWin, RequestError, WorkerError
 from kernelwright.jobs.runs import OpenRun, begin, new_run, reopen
-from kernelwright.jobs.series_state import (
-    FILE,
-    SCHEMA_VERSION,
-    Ended,
-    RunProgress,
-    Series,
-    read_progress,
-    write_series,
-)
+from kernelwright.jobs.series_state import FILE, SCHEMA_VERSION, Ended, RunProgress, Series, read_progress, write_series
 from kernelwright.jobs.series_table import Table
 from kernelwright.jobs.session import SessionResult, run_session
 from kernelwright.jobs.settings import SettingsFile
@@ -134,7 +126,11 @@ class SeriesSearch:
         return next_round(self.curves(), self.series.budget, self.series.round_trials, self.beside())
 
     def curves(self) -> dict[str, Curve]:
-        return {name: replace(one.curve, is_over=name in self.over) for name, one in self.progress.items()}
+        weights = {one.name: one.weight for one in self.series.problems}
+        return {
+            name: replace(one.curve, is_over=name in self.over, weight=weights[name])
+            for name, one in self.progress.items()
+        }
 
     def beside(self) -> dict[str, float]:
         """Time spent outside of all rounds: in sessions of no round, and in loading and measuring."""
@@ -200,7 +196,7 @@ class SeriesSearch:
         """The run of a round with its worker: a new one in its first round."""
         folder, place = self.folder / grant.name, self.place(grant.name)
         if (folder / NAME).exists():
-            limits = extended(grant.limits, before.spent)
+            limits = extend(grant.limits, before.spent)
             with reopen(folder, limits, agreed=self.given_again, desk=desk) as run:
                 yield run
             return
@@ -233,7 +229,7 @@ def why_over(result: SessionResult, before: RunProgress) -> str | None:
     return None
 
 
-def extended(limits: Budget, spent: Mapping[str, float]) -> Budget:
+def extend(limits: Budget, spent: Mapping[str, float]) -> Budget:
     """A run's limits, raised by so much beyond what it has spent."""
     found = {}
     for limit in BUDGET_LIMITS:

@@ -30,10 +30,11 @@ SCHEMA_VERSION = 1
 
 
 class SeriesProblem(Record, frozen=True, kw_only=True):
-    """name: of the run's folder. problem: where its files are."""
+    """name: of the run's folder. problem: where its files are. weight: as in `Curve`."""
 
     name: str
     problem: str
+    weight: float = 1.0
 
 
 class Ended(Record, frozen=True, kw_only=True):

@@ -14,12 +14,13 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from kernelwright.codec import shared
 from kernelwright.errors import ConfigError, RequestError
 from kernelwright.jobs.worker import Notify
-from kernelwright.model import SWITCHES, Budget, Record, RunOptions, RunSettings
+from kernelwright.model import Budget, Record, RunOptions, RunSettings
+from kernelwright.options import did_you_mean
 from kernelwright.propose import varies_numbers, writes_code
 from kernelwright.search import options_for_numbers, options_for_writers
-from kernelwright.text.similar import did_you_mean
 from kernelwright.textfile import read_text
 
 NAME = "kernelwright.toml"
@@ -143,22 +144,11 @@ def settings_from(options: RunOptions) -> RunSettings:
         strategy_options = {**options_for_writers(strategy), **strategy_options}
     elif varies_numbers(proposer):
         strategy_options = {**options_for_numbers(strategy), **strategy_options}
-    settings = RunSettings(
-        problem=options.problem,
-        strategy=strategy,
-        strategy_options=strategy_options,
-        proposer=proposer,
-        proposer_options={**(options.proposer_option or {}), **named},
-        seed=DEFAULTS.seed if options.seed is None else options.seed,
-        budget=Budget(trials=DEFAULTS.trials) if options.limits == NO_LIMITS else options.limits,
-        in_flight=options.in_flight or DEFAULTS.in_flight,
-        thinking=options.thinking,
-        dtype=options.dtype,
-        cases=options.cases or DEFAULTS.cases,
-        library=options.library,
-        control=options.control,
-        lessons=options.lessons,
-        starter=options.starter,
-        known=options.known,
-    )
-    return msgspec.structs.replace(settings, **{one.name: bool(getattr(options, one.name)) for one in SWITCHES})
+    given = {name: value for name, value in shared(options, RunSettings).items() if value is not None}
+    return RunSettings(
+        **{name: getattr(DEFAULTS, name) for name in ("seed", "cases", "in_flight")} | given | {
+            "strategy": strategy, "strategy_options": strategy_options,
+            "proposer": proposer, "proposer_options": {**(options.proposer_option or {}), **named},
+            "budget": Budget(trials=DEFAULTS.trials) if options.limits == NO_LIMITS else options.limits,
+        },
+    )  # fmt: skip

@@ -1,7 +1,4 @@
-"""Searches the configs of one candidate and writes what it found into a folder. Only tunables change.
-
-What was tried so far is on disk whatever ends the search, and every file says where its times come from.
-"""
+"""Searches the configs of one candidate and writes what it found into a folder. Only tunables change."""
 
 from __future__ import annotations
 
@@ -77,9 +74,9 @@ def tune(
 ) -> TuneResult:
     """Tune on a worker: configs are measured on its GPU, or estimated without one.
 
-    problem: a file, a folder with `problem.py`, or a name in the gallery. candidate: a Python file, None for the
-    problem's starter. settings: without a limit, `DEFAULT_TRIALS` trials; their dtype is that of `loading`. space: a
-    file that states it; None: found in the source. out: the folder of the results, None for a new one under ./tuned.
+    candidate: a Python file, None for the problem's starter. settings: without a limit, `DEFAULT_TRIALS` trials; their
+    dtype is that of `loading`. space: a file that states it; None: found in the source. out: the folder of the results,
+    None for a new one under ./tuned.
 
     Raises `RequestError` and `ConfigError` for the request, `ProblemError` for the problem, `MachineError` where torch
     or Triton is missing.

@@ -34,16 +34,9 @@ OnVerified = Callable[[int, Verification], None]
 """Takes each verification as soon as it is there, with its position among the candidates."""
 
 
-def verify(
-    problem: str | Path,
-    candidate: Candidate,
-    loading: Loading = DERIVED,
-    *,
-    desk: Desk,
-) -> Verification:
+def verify(problem: str | Path, candidate: Candidate, loading: Loading = DERIVED, *, desk: Desk) -> Verification:
     """Judge a candidate on every case, held-out ones too, and time nothing.
 
-    problem: a file, a folder with `problem.py`, or a name in the gallery.
     A candidate that fails is an evaluation with its status; raises `ProblemError` for the problem, `MachineError` where
     torch or Triton is missing.
     """

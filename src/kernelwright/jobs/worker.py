@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kernelwright.errors import NothingToWin, RequestError
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import start_worker
 from kernelwright.evaluator.places import Lane, choose, find_gpus, lanes_at, refuse_more, start_lanes
 from kernelwright.evaluator.protocol import Worker
 

@@ -1,42 +1,9 @@
-"""The journal of a run: append-only events, and blobs by hash, in the SQLite file `RUN/journal.db`.
-
-Each event is committed before the run acts on it, so a run that was killed at any moment can resume from its journal.
-"""
+"""The journal of a run: append-only events, and blobs by hash, in the SQLite file `RUN/journal.db`."""
 
 from kernelwright.journal.consistent import History
 from kernelwright.journal.database import NAME, SCHEMA_VERSION, last_seq
-from kernelwright.journal.events import (
-    Abandoned,
-    Event,
-    EventKind,
-    JudgedAgain,
-    Profiles,
-    SessionEnd,
-    SessionStart,
-)
+from kernelwright.journal.events import Abandoned, Event, EventKind, JudgedAgain, Profiles, SessionEnd, SessionStart
 from kernelwright.journal.fold import RunState, Session, fold
 from kernelwright.journal.lanes import LaneTallies, LaneTally
 from kernelwright.journal.store import Journal
 from kernelwright.journal.writer_lock import is_elsewhere, writer
-
-__all__ = [
-    "NAME",
-    "SCHEMA_VERSION",
-    "Abandoned",
-    "Event",
-    "EventKind",
-    "History",
-    "Journal",
-    "JudgedAgain",
-    "LaneTallies",
-    "LaneTally",
-    "Profiles",
-    "RunState",
-    "Session",
-    "SessionEnd",
-    "SessionStart",
-    "fold",
-    "is_elsewhere",
-    "last_seq",
-    "writer",
-]

@@ -244,10 +244,6 @@ class Journal:
         received the result yet."""
         return fold(self.history()).finished()
 
-    def confirmations(self) -> dict[int, Evaluation]:
-        """Confirming evaluations by trial number, in the order in which they were made."""
-        return fold(self.events()).confirmations
-
     def sessions(self) -> list[Session]:
         return fold(self.events()).sessions
 

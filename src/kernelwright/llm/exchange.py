@@ -87,32 +87,26 @@ def _use(connection: Any) -> None:
         exchange.use(connection)
 
 
-class _Http(urllib3.connection.HTTPConnection):
+class _Registered:
     """Registers its connection with the exchange before and after connecting and sending."""
 
     def connect(self) -> None:
         _use(self)
-        super().connect()
+        super().connect()  # type: ignore[misc]
         _use(self)
 
     def request(self, *given: Any, **named: Any) -> None:
         _use(self)
-        super().request(*given, **named)
+        super().request(*given, **named)  # type: ignore[misc]
         _use(self)
 
 
-class _Https(urllib3.connection.HTTPSConnection):
-    """`_Http` over TLS."""
+class _Http(_Registered, urllib3.connection.HTTPConnection):
+    pass
 
-    def connect(self) -> None:
-        _use(self)
-        super().connect()
-        _use(self)
 
-    def request(self, *given: Any, **named: Any) -> None:
-        _use(self)
-        super().request(*given, **named)
-        _use(self)
+class _Https(_Registered, urllib3.connection.HTTPSConnection):
+    pass
 
 
 class _HttpPool(urllib3.HTTPConnectionPool):

@@ -1,4 +1,4 @@
-"""Prices of models in US dollars per million tokens.
+"""Prices of models in US dollars per million tokens, from `prices.toml`, which names its sources.
 
 Where the price of cached input is not known, it counts as other input, so the computed cost is an upper estimate. A
 cost that the provider sends is used instead. A model that is not listed has no cost (None, "not known"); prices are
@@ -8,7 +8,10 @@ never guessed.
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass
+
+from kernelwright.templates import shipped
 
 
 @dataclass(frozen=True)
@@ -46,42 +49,17 @@ ANTHROPIC_WRITES = 1.25
 "Prompt caching", as developersdigest.tech/blog/fable-5-prompt-caching-economics quotes it, June 2026)."""
 
 
-def anthropic(sent: float, output: float, cached: float, up_to: int | None = None) -> Price:
-    return Price(sent, output, up_to, cached, ANTHROPIC_WRITES)
+def _read() -> dict[str, Price]:
+    makers = tomllib.loads(shipped("kernelwright.llm", "prices.toml"))
+    writes = {"anthropic": ANTHROPIC_WRITES, "openai": 1.0}
+    return {
+        model: Price(row["input"], row["output"], row.get("up_to"), row.get("cached"), writes[maker])
+        for maker, rows in makers.items()
+        for model, row in rows.items()
+    }
 
 
-# A: platform.claude.com/docs, page "What's new in Claude Opus 5", table of the current models (read 2026-11-21).
-# L: github.com/simonw/llm-prices, data/anthropic.json and data/openai.json (read 2026-11-21).
-# O: L, and morphllm.com/openai-api-pricing quoting developers.openai.com/api/docs/pricing of June 2026.
-# Cached input: L's `input_cached` for every model (read 2026-11-23). For claude-sonnet-5-5 Anthropic's page has half of
-# it, as docs.rs/synaps/0.10.2 quotes it; the higher one is taken. OpenAI charges nothing more for writing.
-PRICES = {
-    "claude-fable-5-1": anthropic(10.0, 50.0, 0.25),  # A, L
-    "claude-opus-5-5": anthropic(4.0, 20.0, 0.2),  # A, L
-    "claude-opus-5": anthropic(5.0, 25.0, 0.5),  # A, L
-    "claude-opus-4-8": anthropic(5.0, 25.0, 0.5),  # L
-    "claude-opus-4-7": anthropic(5.0, 25.0, 0.5),  # L
-    "claude-opus-4-6": anthropic(5.0, 25.0, 0.5),  # L
-    "claude-opus-4-5": anthropic(5.0, 25.0, 0.5),  # L
-    "claude-sonnet-5-5": anthropic(2.0, 10.0, 0.2),  # A, L
-    "claude-sonnet-5": anthropic(2.0, 10.0, 0.2),  # L
-    "claude-sonnet-4-5": anthropic(3.0, 15.0, 0.3, up_to=200_000),  # L
-    "claude-haiku-4-5": anthropic(1.0, 5.0, 0.1),  # L
-    "gpt-5.5-pro": Price(30.0, 180.0, up_to=272_000),  # O
-    "gpt-5.5": Price(5.0, 30.0, up_to=272_000, cached_usd_per_mtok=0.5),  # O
-    "gpt-5.4": Price(2.5, 15.0, up_to=272_000, cached_usd_per_mtok=0.25),  # O
-    "gpt-5.4-mini": Price(0.75, 4.5, cached_usd_per_mtok=0.075),  # O
-    "gpt-5.4-nano": Price(0.2, 1.25, cached_usd_per_mtok=0.02),  # O
-    "gpt-5.2": Price(1.75, 14.0, cached_usd_per_mtok=0.175),  # L
-    "gpt-5.1": Price(1.25, 10.0, cached_usd_per_mtok=0.125),  # L
-    "gpt-5": Price(1.25, 10.0, cached_usd_per_mtok=0.125),  # L
-    "gpt-5-mini": Price(0.25, 2.0, cached_usd_per_mtok=0.025),  # L
-    "gpt-5-nano": Price(0.05, 0.4, cached_usd_per_mtok=0.005),  # L
-    "gpt-4.1": Price(2.0, 8.0, cached_usd_per_mtok=0.5),  # L
-    "gpt-4.1-mini": Price(0.4, 1.6, cached_usd_per_mtok=0.1),  # L
-    "gpt-4o": Price(2.5, 10.0, cached_usd_per_mtok=1.25),  # L
-    "gpt-4o-mini": Price(0.15, 0.6, cached_usd_per_mtok=0.075),  # L
-}
+PRICES = _read()
 
 
 def price_of(model: str) -> Price | None:

@@ -101,11 +101,7 @@ def add_candidate_tools(made: MCPServer, agent: AgentSession) -> None:
         be faster; kernelbench; hf-kernels. out: a folder that is new or empty. Gives the folder and its files, or the
         reason why nothing was written."""
         source = ExportSource(what, problem=problem)
-        return await awaited(
-            ctx,
-            f"exporting {what}",
-            lambda: exported(source, format, out, agent),
-        )
+        return await awaited(ctx, f"exporting {what}", lambda: exported(source, format, out, agent))
 
 
 def described(problem: ProblemPath) -> dict[str, str]:

@@ -78,6 +78,10 @@ class BenchCase(Record, frozen=True, kw_only=True):
     """Fraction by which the interval of a verdict has to differ from 1; None if no copy of a candidate was sampled."""
     noise_floor_source: str = ""
 
+    def row(self, name: str) -> Implementation | None:
+        """The row of an implementation; None where it has none."""
+        return next((one for one in self.implementations if one.name == name), None)
+
 
 class BenchReport(Record, frozen=True, kw_only=True):
     """The document of `bench --json` and of `gallery/<problem>/results/<device>.json`."""

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from kernelwright.model.base import Record
-from kernelwright.model.problem import AS_KEPT, Loading
+from kernelwright.model.bench import BenchReport
+from kernelwright.model.evaluation import Evaluation
+from kernelwright.model.generated import Generated
+from kernelwright.model.machine import Environment, Machine
+from kernelwright.model.problem import AS_KEPT, Loading, ProblemInfo
+from kernelwright.model.profile import Profile
 from kernelwright.model.proposal import Candidate
+from kernelwright.model.qualification import QualificationReport
 from kernelwright.model.trial import Incumbent
 
+T = TypeVar("T", covariant=True)
 
-class Call(Record, frozen=True, kw_only=True, tag_field="verb", tag=True):
-    """Base class of the calls; `evaluator.protocol.Worker` describes each. id: number of the call, repeated in its
-    answer."""
+
+class Call(Record, Generic[T], frozen=True, kw_only=True, tag_field="verb", tag=True):
+    """Base class of the calls; `evaluator.protocol.Worker` describes each. A `Call[T]` is answered with a T. id: number
+    of the call, repeated in its answer."""
 
     id: int = -1
 
@@ -22,15 +30,15 @@ class Call(Record, frozen=True, kw_only=True, tag_field="verb", tag=True):
         return str(self.__struct_config__.tag)
 
 
-class DescribeEnvironment(Call, frozen=True, kw_only=True, tag="environment"):
+class DescribeEnvironment(Call[Environment], frozen=True, kw_only=True, tag="environment"):
     pass
 
 
-class DescribeMachine(Call, frozen=True, kw_only=True, tag="machine"):
+class DescribeMachine(Call[Machine], frozen=True, kw_only=True, tag="machine"):
     pass
 
 
-class LoadProblem(Call, frozen=True, kw_only=True, tag="load"):
+class LoadProblem(Call[ProblemInfo], frozen=True, kw_only=True, tag="load"):
     """Load a problem. files: file contents by path, for a worker on another host; `path` is then one of these paths.
     {}: `path` is on the worker's disk."""
 
@@ -39,26 +47,26 @@ class LoadProblem(Call, frozen=True, kw_only=True, tag="load"):
     files: dict[str, bytes] = {}
 
 
-class QualifyProblem(Call, frozen=True, kw_only=True, tag="qualify"):
+class QualifyProblem(Call[QualificationReport], frozen=True, kw_only=True, tag="qualify"):
     every: bool
 
 
-class GenerateText(Call, frozen=True, kw_only=True, tag="generate"):
+class GenerateText(Call[Generated], frozen=True, kw_only=True, tag="generate"):
     pass
 
 
-class CompileCandidate(Call, frozen=True, kw_only=True, tag="compile"):
+class CompileCandidate(Call[Evaluation], frozen=True, kw_only=True, tag="compile"):
     candidate: Candidate
     purpose: str
 
 
-class EvaluateCandidate(Call, frozen=True, kw_only=True, tag="evaluate"):
+class EvaluateCandidate(Call[Evaluation], frozen=True, kw_only=True, tag="evaluate"):
     candidate: Candidate
     purpose: str
     incumbent: Incumbent | None = None
 
 
-class BenchCandidates(Call, frozen=True, kw_only=True, tag="bench"):
+class BenchCandidates(Call[BenchReport], frozen=True, kw_only=True, tag="bench"):
     """Time candidates. framework: names of the framework's rows, such as "eager"; () if candidates are compared with
     the candidate `against`."""
 
@@ -68,13 +76,13 @@ class BenchCandidates(Call, frozen=True, kw_only=True, tag="bench"):
     against: str | None = None
 
 
-class ProfileCandidate(Call, frozen=True, kw_only=True, tag="profile"):
+class ProfileCandidate(Call[Profile], frozen=True, kw_only=True, tag="profile"):
     candidate: Candidate
     case: str
     full: bool
 
 
-class ProfileFramework(Call, frozen=True, kw_only=True, tag="profile framework"):
+class ProfileFramework(Call[Profile], frozen=True, kw_only=True, tag="profile framework"):
     """name: "eager" or "compile"."""
 
     name: str
@@ -82,11 +90,11 @@ class ProfileFramework(Call, frozen=True, kw_only=True, tag="profile framework")
     full: bool
 
 
-class Ping(Call, frozen=True, kw_only=True, tag="ping"):
+class Ping(Call[None], frozen=True, kw_only=True, tag="ping"):
     """Answered immediately, even while other calls run."""
 
 
-class Close(Call, frozen=True, kw_only=True, tag="close"):
+class Close(Call[None], frozen=True, kw_only=True, tag="close"):
     """End the worker. There is no answer."""
 
 

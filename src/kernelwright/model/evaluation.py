@@ -27,6 +27,10 @@ NEVER_EXERCISED = "never exercised: "
 """Begins what stands in `Evaluation.unjudged` because no judged case had more than one of it, and a stated case does.
 """
 
+LEFT_OUT = "left out: "
+"""Begins what stands in `Evaluation.unjudged` because it breaks a rule and no case ran it: the judged text lacks it,
+and the candidate's own file has it."""
+
 
 class KernelResources(Record, frozen=True, kw_only=True):
     """Resources of one compiled kernel on a target. Registers are per thread, spills bytes per thread, shared memory
@@ -92,16 +96,19 @@ class Timing(Record, frozen=True, kw_only=True):
         return self.median_us / self.scale
 
 
+ShownBy = Literal["declared", "refused", "wrong"]
+
+
 class Property(Record, frozen=True, kw_only=True):
     """A property that the inputs of a candidate must have. An exported package calls PyTorch for other inputs.
 
-    name: "dense" (contiguous, row-major), "aligned" (16 bytes), "sized" (only some sizes). shown_by: a declaration of
-    the candidate, a refusal by its host code, or output values that are correct for the same memory read as dense.
-    detail: the message of the refusal.
+    name: "dense" (contiguous, row-major, aligned to 16 bytes), "sized" (only some sizes). shown_by: a declaration of
+    the candidate, a refusal by its host code, or wrong results for other inputs. detail: the message of the refusal, or
+    what was wrong.
     """
 
-    name: Literal["dense", "aligned", "sized"]
-    shown_by: Literal["declared", "refused", "read as dense"]
+    name: Literal["dense", "sized"]
+    shown_by: ShownBy
     detail: str = ""
 
 
@@ -183,3 +190,8 @@ class Evaluation(Record, frozen=True, kw_only=True):
     unjudged: tuple[str, ...] = ()
     """What was not judged: branches of host code that no case took, as "line N: when it is taken", other configs of
     autotuned kernels, each with the reason, offsets that may overflow, and what was `NEVER_EXERCISED`."""
+
+    @property
+    def times_us(self) -> dict[str, float]:
+        """The median by timed case."""
+        return {result.case: result.timing.median_us for result in self.results if result.timing is not None}

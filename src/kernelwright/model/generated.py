@@ -93,13 +93,38 @@ class LibraryCall(Record, frozen=True, kw_only=True, tag="library"):
     fault: str = ""
 
 
+class Structure(Record, frozen=True, kw_only=True):
+    """Functions of a candidate that compute a part of a reference.
+
+    function: the name of the host function, with which all other names begin. source: their text. config: of the
+    module's tunables, whose names begin with that name in capitals. shape: of the result: for each side the sides of
+    arguments whose product it is, each as the places of a tensor and of its side. like: the place of the tensor whose
+    dtype it has.
+    """
+
+    function: str
+    source: str
+    config: dict[str, int]
+    shape: tuple[tuple[tuple[int, int], ...], ...]
+    like: int
+
+
+class StructureCall(Record, frozen=True, kw_only=True, tag="structure"):
+    """A call of a structure's host function, with tensors and then numbers."""
+
+    structure: Structure
+    tensors: tuple[View, ...]
+    numbers: tuple[str, ...]
+    result: str
+
+
 class Unknown(Record, frozen=True, kw_only=True, tag="unknown"):
     """A line of Inductor's host code that is none of these. text: what it is, for a message."""
 
     text: str
 
 
-Step = Allocation | Alias | Zeros | Launch | LibraryCall | Unknown
+Step = Allocation | Alias | Zeros | Launch | LibraryCall | StructureCall | Unknown
 
 
 class Tiles(Record, frozen=True, kw_only=True):
@@ -135,8 +160,8 @@ class Capture(Record, frozen=True, kw_only=True):
     names, tensors: the arguments of the host code, in order: forward's tensors, then parameters and buffers by their
     names in the module. is_one_operator: whether forward is a single operator of PyTorch, beside views. sizes: None
     where all sizes are numbers. returned: for each output of forward the changed input that it is, "" for those that
-    the host code returns. backward: of a problem that states GRADIENTS. saved: names of the tensors that the host code
-    returns last, for `backward`.
+    the host code returns. matched: the structures that match parts of forward. backward: of a problem that states
+    GRADIENTS. saved: names of the tensors that the host code returns last, for `backward`.
     """
 
     kernels: tuple[TritonKernel, ...]
@@ -146,6 +171,7 @@ class Capture(Record, frozen=True, kw_only=True):
     tensors: tuple[TensorSpec, ...]
     is_one_operator: bool = False
     sizes: Sizes | None = None
+    matched: tuple[str, ...] = ()
     backward: Capture | None = None
     saved: tuple[str, ...] = ()
     returned: tuple[str, ...] = ()
@@ -156,6 +182,10 @@ class Capture(Record, frozen=True, kw_only=True):
         return (self,) if self.backward is None else (self, self.backward)
 
     @property
+    def structures(self) -> tuple[StructureCall, ...]:
+        return tuple(one for one in self.steps if isinstance(one, StructureCall))
+
+    @property
     def library_calls(self) -> tuple[LibraryCall, ...]:
         return tuple(one for one in self.steps if isinstance(one, LibraryCall))
 
@@ -164,17 +194,19 @@ class Generated(Record, frozen=True, kw_only=True):
     """Captures of one problem: one with symbols in place of sizes where that is possible, else one at the sizes of the
     timed case; none if nothing was generated.
 
-    templates: the same with Triton templates for products and convolutions, if `captures` call a library besides
-    kernels. rows: the same with rows that are reduced in one piece, if `captures` loop over them. inputs: forward's
-    arguments in order (of nested ones the leaves), each with None for a tensor, else the Python literal of its value.
-    mutates: those that are changed in place. arguments, returns: how arguments and outputs are nested
-    (`worker.plan.structure`), "" if they are not. precision: of float32 products. torch: its version,
-    "" if it is not known. is_only_case: whether the problem states no other case than the timed one, so that a kernel
-    may serve its sizes only. reason: why nothing was
-    generated, or not at all sizes, or no templates or rows; empty if nothing failed.
+    structures: the same with structures for the parts that they match, and with templates where the problem allows no
+    library steps. templates: the same with Triton templates for products and convolutions, if `captures` call a library
+    besides kernels. rows: the same with rows that are reduced in one piece, if `captures` loop over them. inputs:
+    forward's arguments in order (of nested ones the leaves), each with None for a tensor, else the Python literal of
+    its value. mutates: those that are changed in place. arguments, returns: how arguments and outputs are nested
+    (`worker.plan.structure`), "" if they are not. precision: of float32 products. torch: its version, "" if it is not
+    known. is_only_case: whether the problem states no other case than the timed one, so that a kernel may serve its
+    sizes only. reason: why nothing was generated, or not at all sizes, or no templates or rows; empty if nothing
+    failed.
     """
 
     captures: tuple[Capture, ...] = ()
+    structures: tuple[Capture, ...] = ()
     templates: tuple[Capture, ...] = ()
     rows: tuple[Capture, ...] = ()
     inputs: tuple[tuple[str, str | None], ...] = ()

@@ -119,7 +119,7 @@ class TensorRead(Record, frozen=True, kw_only=True):
     rows: int | None
 
 
-class CaseInfo(Record, frozen=True, kw_only=True):
+class CaseFacts(Record, frozen=True, kw_only=True):
     """A case with its inputs and outputs, and the least work that it requires."""
 
     case: Case
@@ -128,7 +128,6 @@ class CaseInfo(Record, frozen=True, kw_only=True):
     outputs: tuple[TensorSpec, ...]
     bytes: int
     flop: int
-    bound: Bound
     input_names: tuple[str, ...] = ()
     """Names of forward's arguments."""
     parameters: dict[str, TensorSpec] = {}
@@ -159,6 +158,12 @@ class CaseInfo(Record, frozen=True, kw_only=True):
     def restored(self) -> tuple[str, ...]:
         """The inputs whose values are restored before each timed call."""
         return self.mutates if self.reads_changed else ()
+
+
+class CaseInfo(CaseFacts, frozen=True, kw_only=True):
+    """A case with its roofline bound on one device."""
+
+    bound: Bound
 
 
 class StatedBySet(Record, frozen=True, kw_only=True):

@@ -5,7 +5,10 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Literal
+
+import msgspec
 
 from kernelwright.model.base import Record
 
@@ -79,18 +82,16 @@ class Usage(Record, frozen=True, kw_only=True):
 
     def plus(self, other: Usage) -> Usage:
         """The sum of both; its cost is unknown if the cost of one is unknown."""
-        known = [usage.cost_usd for usage in (self, other) if usage != Usage() and usage.cost_usd is not None]
-        unknown = any(usage != Usage() and usage.cost_usd is None for usage in (self, other))
-        return Usage(
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cost_usd=sum(known) if known and not unknown else None,
-            seconds=self.seconds + other.seconds,
-            requests=self.requests + other.requests,
-            assumed=self.assumed + other.assumed,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            cache_written_tokens=self.cache_written_tokens + other.cache_written_tokens,
-        )
+        is_known = all(usage.cost_usd is not None for usage in (self, other) if usage != Usage())
+        total = sum_of((self, other))
+        return total if is_known else msgspec.structs.replace(total, cost_usd=None)
+
+
+def sum_of(usages: Sequence[Usage]) -> Usage:
+    """The sum of all. Its cost is that of those with a known price, None where no price is known."""
+    amounts = {name: [getattr(usage, name) for usage in usages] for name in Usage.__struct_fields__}
+    known = [cost_usd for cost_usd in amounts.pop("cost_usd") if cost_usd is not None]
+    return Usage(**{name: sum(each) for name, each in amounts.items()}, cost_usd=sum(known) if known else None)
 
 
 class Exchange(Record, frozen=True, kw_only=True):

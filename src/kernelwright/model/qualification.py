@@ -61,8 +61,9 @@ class CaseQualification(Record, frozen=True, kw_only=True):
 
 class QualificationReport(Record, frozen=True, kw_only=True):
     """Whether a problem can distinguish a kernel from a trivial answer. qualifies: None if this machine could judge no
-    case. not_judged: by case that this machine could not judge, the reason. constant: what no draw varies: tensors that
-    are the same in every draw of each judged case, and arguments that are no tensors and the same in every case."""
+    case. not_judged: by case that does not count, the reason: this machine could not judge it, or its sizes are derived
+    and it accepts a trivial answer. constant: what no draw varies: tensors that are the same in every draw of each
+    judged case, and arguments that are no tensors and the same in every case."""
 
     schema_version: int = 1
     problem: str

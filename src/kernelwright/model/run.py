@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, NamedTuple, TypedDict
 
+import msgspec
 from msgspec import Meta
 
 from kernelwright.model.base import LibraryMode, Record, Scalar
@@ -24,6 +25,11 @@ class Budget(Record, frozen=True, kw_only=True):
     usd: float | None = None
     gpu_seconds: float | None = None
     """Seconds in which candidates are judged, timed and profiled; without a GPU, those of the interpreter."""
+
+    def replaced_by(self, limits: Budget) -> Budget:
+        """These limits, with those that `limits` has in their place."""
+        given = {name: value for name, value in msgspec.structs.asdict(limits).items() if value is not None}
+        return msgspec.structs.replace(self, **given)
 
 
 class BudgetLimit(NamedTuple):

@@ -16,8 +16,7 @@ class Incumbent(Record, frozen=True, kw_only=True):
 
 def incumbent_of(candidate: Candidate, evaluation: Evaluation) -> Incumbent:
     """The incumbent record of a passed candidate, with the times of its evaluation."""
-    times_us = {result.case: result.timing.median_us for result in evaluation.results if result.timing is not None}
-    return Incumbent(candidate=candidate, times_us=times_us)
+    return Incumbent(candidate=candidate, times_us=evaluation.times_us)
 
 
 def may_lead(evaluation: Evaluation) -> bool:

@@ -1,7 +1,6 @@
 """Problem files: finds, checks, copies and creates them without importing them or torch.
 
-    paths     finds the files of a problem from a command-line argument
-    lists     finds several problems from arguments
+    paths     finds the files of problems from command-line arguments
     sets      reads problems of published problem sets in their formats
     text      reads a problem file's text and refuses one that cannot be a problem
     copies    copies a problem's files into a run folder, so that a run can move to another machine
@@ -15,18 +14,6 @@ Only the worker imports a problem.
 from __future__ import annotations
 
 from kernelwright.problems.copies import copy_problem, problem_in_run
-from kernelwright.problems.lists import problems_named
-from kernelwright.problems.paths import ProblemPath, find_problem, problems_in
+from kernelwright.problems.paths import ProblemPath, find_problem, problems_in, problems_named
 from kernelwright.problems.template import new_problem
 from kernelwright.problems.text import read_problem_text
-
-__all__ = [
-    "ProblemPath",
-    "copy_problem",
-    "find_problem",
-    "new_problem",
-    "problem_in_run",
-    "problems_in",
-    "problems_named",
-    "read_problem_text",
-]

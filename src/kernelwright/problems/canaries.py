@@ -6,13 +6,13 @@ result of this machine can be trusted.
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from kernelwright.model import Candidate, Status
 from kernelwright.problems.gallery import PROBLEM_FILE
 from kernelwright.problems.paths import ProblemPath, problem_at
+from kernelwright.templates import shipped
 
 BRIEF = "laps = 2"
 """Number of laps of canaries that are not timed: the CPU interpreter takes a millisecond per lap and program."""
@@ -81,4 +81,4 @@ def _variant(*replaced: tuple[str, str], laps: str = BRIEF) -> Candidate:
 
 
 def _text(file: str) -> str:
-    return (resources.files("kernelwright.problems") / "canary" / f"{file}.txt").read_text(encoding="utf-8")
+    return shipped("kernelwright.problems", f"canary/{file}.txt")

@@ -1,4 +1,4 @@
-"""Finds the files of the problem that a user named.
+"""Finds the files of the problems that a user named.
 
 A problem is a file `NAME.py` (with its cases in it, or in the sidecar `NAME.cases.json`), or a folder `NAME/` with
 `problem.py` and optionally `starter.py`, `best.py`, `sources/`, `example.pt` and `module.pt`. A folder with a
@@ -7,14 +7,16 @@ A problem is a file `NAME.py` (with its cases in it, or in the sidecar `NAME.cas
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.errors import ProblemError
+from kernelwright.options import did_you_mean
 from kernelwright.problems.gallery import GALLERY, PROBLEM_FILE, gallery_problems
 from kernelwright.problems.sets import FORMATS, problem_file
 from kernelwright.text.escape import encodable, in_code, is_fit
-from kernelwright.text.similar import did_you_mean
 
 STARTER_FILE = "starter.py"
 BEST_FILE = "best.py"
@@ -24,6 +26,8 @@ EXAMPLE_FILE = "example.pt"
 """File of tensor values that problem.py reads."""
 MODULE_FILE = "module.pt"
 """File of the live module that problem.py reads."""
+MODEL = re.compile(rb"^class Model\b", re.MULTILINE)
+"""Pattern that identifies a problem's file among Python files, even if its syntax is broken."""
 
 
 @dataclass(frozen=True)
@@ -106,3 +110,25 @@ def problems_in(argument: str) -> list[ProblemPath]:
     if (folder / PROBLEM_FILE).is_file():
         return []
     return [problem_at(file) for file in sorted(folder.glob(f"*/{PROBLEM_FILE}"))]
+
+
+def problems_named(arguments: Sequence[str]) -> list[str]:
+    """The problems that these arguments name, each once, in their order. A folder that is not itself a problem means
+    all problems in it: its subfolders with a `problem.py`, and its Python files that define Model."""
+    return list(dict.fromkeys(place for argument in arguments for place in expanded(argument)))
+
+
+def expanded(argument: str) -> list[str]:
+    """The problems of a folder of problems; the argument itself otherwise."""
+    folder = Path(argument).expanduser()
+    if not folder.is_dir() or (folder / PROBLEM_FILE).is_file() or problem_file(folder) is not None:
+        return [argument]
+    inside = [str(found.file.parent) for found in problems_in(argument)]
+    files = [file for file in folder.glob("*.py") if file.is_file() and MODEL.search(file.read_bytes())]
+    return [*inside, *map(str, sorted(files, key=by_number))] or [argument]
+
+
+def by_number(file: Path) -> tuple[int, str]:
+    """Sort key by the leading number: 10_softmax.py comes after 2_matmul.py."""
+    found = re.match(r"\d+", file.name)
+    return int(found[0]) if found else -1, file.name

@@ -1,17 +1,14 @@
-"""Creates a new problem folder to start from: a commented `problem.py` and a `starter.py` that passes.
-
-The texts are data files in the folder `new/`, not modules of kernelwright.
-"""
+"""Creates a new problem folder to start from: a commented `problem.py` and a `starter.py` that passes."""
 
 from __future__ import annotations
 
 import re
-from importlib import resources
 from pathlib import Path
 
 from kernelwright.errors import ProblemError
 from kernelwright.problems.gallery import PROBLEM_FILE
 from kernelwright.problems.paths import STARTER_FILE, ProblemPath, problem_at
+from kernelwright.templates import shipped
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
@@ -26,8 +23,7 @@ def new_problem(name: str, folder: Path) -> ProblemPath:
     if home.exists() and (not home.is_dir() or any(home.iterdir())):
         raise ProblemError(f"{home} exists already and is not an empty folder", "choose another name or remove it")
     home.mkdir(parents=True, exist_ok=True)
-    texts = resources.files("kernelwright.problems") / "new"
     for file in (PROBLEM_FILE, STARTER_FILE):
-        text = (texts / f"{file}.txt").read_text(encoding="utf-8")
+        text = shipped("kernelwright.problems", f"new/{file}.txt")
         (home / file).write_text(text.replace("{name}", name), encoding="utf-8")
     return problem_at(home / PROBLEM_FILE)

@@ -7,11 +7,11 @@ statement may bind it, so that no working problem is refused.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 from kernelwright.errors import ProblemError
 from kernelwright.source import parse as syntax
+from kernelwright.source.bindings import bound_names
 from kernelwright.textfile import read_text
 
 REQUIRED = ("Model", "get_inputs", "get_init_inputs")
@@ -35,7 +35,7 @@ def read_problem_text(file: Path) -> str:
         raise ProblemError(syntax.complaint(error, file)) from error
     except ValueError as error:
         raise ProblemError(f"{file} is not Python source: {error}") from error
-    bound = set(_bound_names(tree.body))
+    bound = bound_names(tree.body)
     missing = [name for name in REQUIRED if name not in bound]
     if missing and "*" not in bound:
         raise ProblemError(
@@ -67,22 +67,4 @@ def _is_module(base: ast.expr) -> bool:
 
 def states_cases(text: str) -> bool:
     """Whether a problem's text assigns CASES."""
-    return "CASES" in _bound_names(syntax.parse(text).body)
-
-
-def _bound_names(body: list[ast.stmt]) -> Iterator[str]:
-    """Names that running `body` may bind at module level; "*" for a star import."""
-    for statement in body:
-        if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield statement.name
-        elif isinstance(statement, ast.Import | ast.ImportFrom):
-            for alias in statement.names:
-                yield alias.asname or alias.name
-        else:
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                    yield node.id
-            for block in ("body", "orelse", "finalbody"):
-                yield from _bound_names(getattr(statement, block, []))
-            for handler in getattr(statement, "handlers", []):
-                yield from _bound_names(handler.body)
+    return "CASES" in bound_names(syntax.parse(text).body)

@@ -9,19 +9,3 @@ from __future__ import annotations
 from kernelwright.propose.mailbox import deposit_reply, prompt_path, waiting, withdraw, without_orders, without_shared
 from kernelwright.propose.protocol import Context, Proposer
 from kernelwright.propose.table import PROPOSERS, build_proposer, require_askable, varies_numbers, writes_code
-
-__all__ = [
-    "PROPOSERS",
-    "Context",
-    "Proposer",
-    "build_proposer",
-    "deposit_reply",
-    "prompt_path",
-    "require_askable",
-    "varies_numbers",
-    "waiting",
-    "withdraw",
-    "without_orders",
-    "without_shared",
-    "writes_code",
-]

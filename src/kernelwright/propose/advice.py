@@ -13,7 +13,7 @@ from kernelwright.model import Environment, ProblemInfo
 from kernelwright.propose import sections
 from kernelwright.propose.prompt import Prompt, render, template
 from kernelwright.propose.reply import Unusable, blocks
-from kernelwright.spaces.space import Space
+from kernelwright.spaces.space import Space, written
 from kernelwright.text.markdown import fenced, table
 
 COUNT = 10
@@ -33,7 +33,7 @@ def advice_prompt(source: str, space: Space, problem: ProblemInfo | str, environ
         "parameters": table(["parameter", "values", "in the source"], rows),
         "restrictions": f"Each config has to satisfy\n\n{restrictions}" if restrictions else "Any combination is one.",
         "count": str(COUNT),
-        "example": json.dumps({one.name: one.default for one in space.parameters}),
+        "example": json.dumps(written(space)),
     }
     return Prompt(system=(SYSTEM,), text=render(template("configs"), values, "configs.md"))
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from kernelwright.errors import ConfigError
 from kernelwright.model import Candidate, Proposal, Request, Status, Trial
-from kernelwright.propose.protocol import Context, NothingLeft
+from kernelwright.propose.protocol import Context, NothingLeft, Proposer
 from kernelwright.spaces import build_sampler
 from kernelwright.spaces.space import Config, Space, key, size
 from kernelwright.spaces.stated import found_space
@@ -24,7 +24,7 @@ proposer that writes code rarely gets more, and the surrogate model spends its f
 (docs/searching.md has the figures)."""
 
 
-class Builtin:
+class Builtin(Proposer):
     """Stateless, hence thread-safe."""
 
     author = AUTHOR
@@ -78,9 +78,6 @@ class Builtin:
             candidate=Candidate(source=candidate.source, config=config),
             note=of_another + difference(complete(space, candidate.config), config),
         )
-
-    def close(self) -> None:
-        """Nothing to close."""
 
     def _error(self, reason: str) -> Proposal:
         return Proposal(author=AUTHOR, error=reason)

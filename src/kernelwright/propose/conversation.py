@@ -9,6 +9,7 @@ import logging
 from dataclasses import replace
 from typing import Literal
 
+from kernelwright.journal.fold import together
 from kernelwright.llm.protocol import Provider, Reply, joined
 from kernelwright.llm.received import assumed
 from kernelwright.model import Answered, Exchange, Usage
@@ -36,10 +37,7 @@ class Conversation:
     @property
     def usage(self) -> Usage:
         """Usage of the whole conversation."""
-        total = Usage()
-        for answered in self.answers:
-            total = total.plus(answered.usage)
-        return total
+        return together(answered.usage for answered in self.answers)
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:

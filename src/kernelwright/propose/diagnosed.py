@@ -8,9 +8,9 @@ gets a list of problems fixes none of them. It also says where the evidence come
 from __future__ import annotations
 
 from kernelwright.diagnosis import diagnoses, fitting, move, traits
-from kernelwright.diagnosis.format import longest, shown_counters, value_text
+from kernelwright.diagnosis.format import COUNTERS, EVIDENCE, counter_rows, evidence_rows, longest, shown_counters
 from kernelwright.diagnosis.moves import Move
-from kernelwright.model import Diagnosis, Finding, Limit, Profile, Trial
+from kernelwright.model import Diagnosis, Limit, Profile, Trial
 from kernelwright.propose.protocol import Context
 from kernelwright.text.markdown import fenced, table
 
@@ -42,7 +42,7 @@ def diagnosis(trial: Trial, context: Context) -> str:
     where = f" in `{found.bottleneck.kernel}`" if found.bottleneck.kernel else ""
     parts = [
         f"**{words(found.bottleneck.limit)}**{where} (case {found.case}{share}). {found.bottleneck.summary}",
-        evidence(found.bottleneck),
+        table(EVIDENCE, rows) if (rows := evidence_rows(found.bottleneck)) else "",
     ]
     if found.alternatives:
         parts.append("If not that: " + " ".join(f"{words(a.limit)}: {a.summary}" for a in found.alternatives[:2]))
@@ -52,20 +52,6 @@ def diagnosis(trial: Trial, context: Context) -> str:
 
 def words(limit: Limit) -> str:
     return limit.value.replace("_", " ")
-
-
-def evidence(finding: Finding) -> str:
-    rows = [
-        [
-            one.metric,
-            value_text(one.value, one.unit),
-            f"{one.relation} {value_text(one.threshold, one.unit)}",
-            one.tool,
-            one.implies,
-        ]
-        for one in finding.evidence
-    ]
-    return table(["evidence", "value", "threshold", "read by", "implies"], rows) if rows else ""
 
 
 def source(found: Diagnosis) -> str:
@@ -88,8 +74,8 @@ def launches(profile: Profile) -> str:
     parts = [f"Case {profile.case}: {profile.method}." if profile.method else f"Case {profile.case}."]
     for launch in longest(profile.launches, LAUNCHES):
         grid = f", {' × '.join(map(str, launch.grid))} blocks" if launch.grid else ""
-        rows = [[c.name, value_text(c.value, c.unit), c.tool] for c in shown_counters(launch)]
-        parts.append(f"`{launch.kernel}`{grid}:\n\n" + table(["counter", "value", "read by"], rows))
+        rows = counter_rows(shown_counters(launch))
+        parts.append(f"`{launch.kernel}`{grid}:\n\n" + table(COUNTERS, rows))
     if len(profile.launches) > LAUNCHES:
         parts.append(f"And {len(profile.launches) - LAUNCHES} shorter launches.")
     return "\n\n".join(parts)

@@ -22,7 +22,7 @@ from kernelwright.propose.protocol import Context, NothingLeft, Proposer
 AUTHOR = "inductor"
 
 
-class Inductor:
+class Inductor(Proposer):
     """Stateless, hence thread-safe."""
 
     author = AUTHOR
@@ -66,9 +66,6 @@ class Inductor:
             f"sha256 of the records {codec.sha(records)[:12]})"
         )
         return Proposal(author=AUTHOR, candidate=candidate, note=note)
-
-    def close(self) -> None:
-        """Nothing to close."""
 
 
 def ordered(texts: Sequence[str], trials: Sequence[Trial]) -> list[str]:

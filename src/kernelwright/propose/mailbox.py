@@ -20,7 +20,7 @@ from kernelwright.llm.protocol import joined
 from kernelwright.model import Operator, Proposal, Reflection, Request, Trial
 from kernelwright.propose.builtin import tune
 from kernelwright.propose.prompt import NoPrompt, prompt_for, reflect_question, render, template
-from kernelwright.propose.protocol import Context
+from kernelwright.propose.protocol import Advisor, Context, Proposer
 from kernelwright.propose.reflection import counters_of, reflection_in, surprising
 from kernelwright.propose.reply import (
     Unusable,
@@ -59,7 +59,7 @@ WITHDRAWN = "withdrawn: the run was ended before this request was answered"
 ASKED = re.compile(r"^# Why was trial (\d+) a surprise\?$", re.M)
 
 
-class Mailbox:
+class Mailbox(Proposer):
     """Stateless except for its files, hence thread-safe: each request has its own files."""
 
     author = AUTHOR
@@ -85,9 +85,6 @@ class Mailbox:
             if text != written:
                 write_file(context.folder, f"{FOLDER}/{path.name}", text, durable=True)
         return None if reply is None else read(reply, context.put_blob(read_kept(context.folder, path)), context)
-
-    def close(self) -> None:
-        """Nothing to release."""
 
     def _reply(self, folder: Path, number: int) -> FileReply | None:
         """A complete reply, or one that has not changed for `settle_s`; None while there is neither."""
@@ -265,11 +262,8 @@ def read_kept(run: Path, path: Path) -> str:
     return found.decode("utf-8-sig", "replace")
 
 
-class MailboxAdvisor:
+class MailboxAdvisor(Advisor):
     """An advisor whose question and answer are files."""
 
     def complete(self, system: tuple[str, ...], prompt: str) -> None:
         return None
-
-    def close(self) -> None:
-        """Nothing is open."""

@@ -1,7 +1,4 @@
-"""Options of each proposer: one options record per proposer.
-
-`table.py` builds proposers from these records. The journal stores them; keys come from the environment only.
-"""
+"""Options of each proposer: one options record per proposer."""
 
 from __future__ import annotations
 

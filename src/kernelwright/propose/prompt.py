@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from typing import Literal
 
 from kernelwright.errors import KernelwrightError
@@ -19,6 +18,7 @@ from kernelwright.propose import changes, diagnosed, sections
 from kernelwright.propose.protocol import Context
 from kernelwright.propose.reflection import counters_of, parent_of, surprise
 from kernelwright.propose.tried import history
+from kernelwright.templates import shipped
 from kernelwright.text.markdown import fenced
 
 Edits = Literal["whole", "diff"]
@@ -51,7 +51,7 @@ class Prompt:
 
 def template(name: str) -> str:
     """The shipped template with this name."""
-    return resources.files("kernelwright.prompts").joinpath(f"{name}.md").read_text(encoding="utf-8")
+    return shipped("kernelwright.prompts", f"{name}.md")
 
 
 def render(text: str, values: Mapping[str, str], name: str = "the template") -> str:

@@ -70,7 +70,9 @@ class Advisor(Protocol):
         answer came."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close connections; there are none unless an advisor says so."""
+        return
 
 
 class Proposer(Protocol):
@@ -97,6 +99,6 @@ class Proposer(Protocol):
         ...
 
     def close(self) -> None:
-        """Close connections, from any thread. A `propose` call that waits for an answer from outside raises
-        `ProviderError` soon. The proposer is not used after this."""
-        ...
+        """Close connections, from any thread; there are none unless a proposer says so. A `propose` call that waits for
+        an answer from outside raises `ProviderError` soon. The proposer is not used after this."""
+        return

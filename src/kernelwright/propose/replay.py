@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from kernelwright.errors import RunFolderError
 from kernelwright.journal import Journal
 from kernelwright.model import Exchange, Proposal, Request, Trial, Usage
-from kernelwright.propose.protocol import Context
+from kernelwright.propose.protocol import Context, Proposer
 
 
-class Replay:
+class Replay(Proposer):
     """Thread-safe: it reads the whole recorded run at the start. Raises `RunFolderError` where the run cannot be
     read."""
 
@@ -39,22 +41,12 @@ class Replay:
         if difference := differs(request, trial.request):
             return self._error(f"this run differs from the recorded one: request {request.number} {difference}")
         recorded = trial.proposal
-        return Proposal(
-            author=self.author,
-            candidate=recorded.candidate,
-            error=recorded.error,
-            usage=Usage(),
-            prompt=self._keep(recorded.prompt, context),
-            reply=self._keep(recorded.reply, context),
-            note=noted(trial),
-            expected=recorded.expected,
-            edit=recorded.edit,
+        return replace(
+            recorded,
+            author=self.author, usage=Usage(), note=noted(trial), diagnosis="",
+            prompt=self._keep(recorded.prompt, context), reply=self._keep(recorded.reply, context),
             exchanges=tuple(self._exchange(exchange, context) for exchange in recorded.exchanges),
-            reflection=recorded.reflection,
-        )
-
-    def close(self) -> None:
-        """Nothing to release."""
+        )  # fmt: skip
 
     def _exchange(self, exchange: Exchange, context: Context) -> Exchange:
         prompt, reply = (context.put_blob(self._texts[sha]) for sha in (exchange.prompt, exchange.reply))

@@ -14,7 +14,7 @@ import msgspec
 from kernelwright.errors import ConfigError
 from kernelwright.llm.protocol import Reply
 from kernelwright.model import Candidate, Proposal, Record, Request, Usage
-from kernelwright.propose.protocol import Context
+from kernelwright.propose.protocol import Advisor, Context, Proposer
 from kernelwright.propose.reply import Unusable, candidate_in, note_in
 from kernelwright.source import parse as syntax
 from kernelwright.text.escape import encodable
@@ -37,7 +37,7 @@ class ScriptLine(Record, frozen=True, kw_only=True):
     usage: Usage = Usage()
 
 
-class Script:
+class Script(Proposer):
     """Stateless, hence thread-safe. Raises `ConfigError` for a file that is not a valid script."""
 
     author = AUTHOR
@@ -69,9 +69,6 @@ class Script:
         except Unusable as unusable:
             return Proposal(author=AUTHOR, error=str(unusable), usage=line.usage, reply=kept, note=note)
         return Proposal(author=AUTHOR, candidate=candidate, usage=line.usage, reply=kept, note=note)
-
-    def close(self) -> None:
-        """Nothing to release."""
 
 
 def read_script(file: Path) -> tuple[ScriptLine, ...]:
@@ -121,7 +118,7 @@ def python_script(file: Path, text: str) -> tuple[ScriptLine, ...]:
     raise ConfigError(f"the script {file} assigns no REPLIES", 'write REPLIES = ["…", …], a list of texts')
 
 
-class ScriptAdvisor:
+class ScriptAdvisor(Advisor):
     """An advisor that answers with the first reply of a script. Raises `ConfigError` where the first line has no
     reply."""
 
@@ -133,6 +130,3 @@ class ScriptAdvisor:
 
     def complete(self, system: tuple[str, ...], prompt: str) -> Reply:
         return self._reply
-
-    def close(self) -> None:
-        """Nothing is open."""

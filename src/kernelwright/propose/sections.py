@@ -1,11 +1,12 @@
-"""Sections of a prompt: each function renders one piece of Markdown about the problem, a trial or the run.
-
-Pure. Every figure has its unit, and every estimate is called an estimate.
-"""
+"""Sections of a prompt: each function renders one piece of Markdown about the problem, a trial or the run."""
 
 from __future__ import annotations
 
+import functools
+import tomllib
 from collections.abc import Mapping, Sequence
+
+import msgspec
 
 from kernelwright.diagnosis.traits import multiplies_float32
 from kernelwright.errors import ConfigError
@@ -26,70 +27,30 @@ from kernelwright.propose.reached import reached
 from kernelwright.propose.shown import shown_source
 from kernelwright.propose.tried import outcome
 from kernelwright.source import apply_config, default_config
+from kernelwright.templates import shipped
 from kernelwright.text.markdown import fenced, shortened, table
 
-LIBRARY_STEPS = {
-    "finish": (
-        'Library steps are allowed here to finish a reduction (`LIBRARY = "finish"`): the host code may call `sum`, '
-        "`mean`, `amax`, `amin`, `max`, `min`, `argmax`, `argmin`, `prod`, `all`, `any` and `logsumexp`, and "
-        "`+ - * / // %` on tensors of whole numbers or of a single element. They may read only what your own kernels "
-        "wrote, and together read and write at most 1/16 of the bytes that the problem has to."
-    ),
-    "any": (
-        'Library steps are allowed here (`LIBRARY = "any"`): the host code may call matrix products (`mm`, `bmm`, '
-        "`addmm`, `baddbmm`, `matmul`, `F.linear`), convolutions, `F.scaled_dot_product_attention`, `sort`, `topk`, "
-        "cumulative operations (`cumsum`, `cumprod`, `cummax`, `cummin`, `logcumsumexp`), the reductions `sum`, "
-        "`mean`, `amax`, `amin`, `max`, `min`, `argmax`, `argmin`, `prod`, `all`, `any` and `logsumexp`, and "
-        "`+ - * / // %` on tensors of whole numbers or of a single element. It may also call PyTorch's other operators "
-        "that only compute new tensors, without random numbers and with sizes that do not depend on values."
-    ),
-}
-"""What the prompt says about library steps, by the problem's library mode."""
-
-EVERY_STEP = (
-    "Each writes to a new tensor or to `out=`, never in place. Their time counts, and your own kernels have to do at "
-    "least one operation of the reference: a copy, a cast, a view or a fill is none, nor is what a library step undoes."
-)
-STEPS_MULTIPLY = {"ieee": "They multiply float32 in IEEE precision.", "tf32": "They multiply float32 with TF32."}
-
 LOG_CHARACTERS = 1500
-OPERATORS_ONLY = (
-    "The reference is given as the ATen operators of one call, on the sizes of the first timed case below; answer with "
-    "`kernel_function`, whose arguments have the names of the inputs, parameters and buffers that they take."
-)
-LAYOUTS = {
-    "dense": 'A kernel for dense inputs only is fine: state `SERVES = "dense"` at module level.',
-    "any": "Inputs of any strides have to be served: pass their strides or call `.contiguous()`.",
-}
-"""What the prompt says about input layouts, by the problem's setting."""
-FLOAT32_PRODUCTS = {
-    "ieee": (
-        ' For float32 inputs pass `input_precision="tf32x3"`, `"bf16x6"` or `"ieee"` to `tl.dot`: TF32 alone is not '
-        "exact enough here. The first two are about as exact as ieee and run on tensor cores: try tf32x3 where both "
-        "factors are contiguous along the inner dimension (copy one that is not where the product is long), bf16x6 "
-        "elsewhere. Faster than tf32x3 on an H200: split the second factor into two TF32 parts before the kernel, the "
-        "first one as it is loaded, and add up three products of parts with tf32 in a sum of its own for each step."
-    ),
-    "no GPU": " For float32 inputs pass `input_precision='ieee'` to `tl.dot`: without a GPU no other can be verified.",
-    "tf32": " Factors of float32 products may be rounded to TF32, as `tl.dot` does.",
-}
-"""What the prompt says about the precision of float32 products, by the problem's setting; "no GPU" in place of ieee."""
-GRADIENTS = (
-    "The backward belongs to the task: inputs `grad_N` are the gradients of forward's floating-point outputs, and the "
-    "gradients of the floating-point inputs and of the trained parameters come after the outputs. Define "
-    "`kernel_function` for the forward, without `grad_N`, and `kernel_backward`, which is called after it and returns "
-    "the gradients, in this order. `kernel_backward` names what it takes: `grad_N`, inputs, parameters, `output_N`, "
-    "and what `kernel_function` returns after its outputs, by the names in a module-level tuple `SAVED`. The time is "
-    "that of both."
-)
 MOST_LESSONS = 8
 """Maximum lessons of this run in a prompt; the latest ones are shown."""
-FOCUSES = (
-    "how the work is split: which index a program owns, the shape of its blocks, how many programs there are",
-    "what holds it back, by the shortest way",
-    "how memory is read and written: order, width, reuse, how often, how many loads are under way",
-    "doing less: fewer passes, fewer instructions per element, no work on padding, masks or addresses",
-)
+
+
+class Sentences(msgspec.Struct, frozen=True):
+    """The content of prompts/sentences.toml."""
+
+    every_step: str
+    operators_only: str
+    gradients: str
+    focuses: list[str]
+    library_steps: dict[str, str]
+    steps_multiply: dict[str, str]
+    layouts: dict[str, str]
+    float32_products: dict[str, str]
+
+
+@functools.cache
+def sentences() -> Sentences:
+    return msgspec.convert(tomllib.loads(shipped("kernelwright.prompts", "sentences.toml")), Sentences)
 
 
 # --- the task -----------------------------------------------------------------------------------------------
@@ -104,13 +65,13 @@ def problem(info: ProblemInfo) -> str:
         modules = reached(info.source, info.modules)
         parts += [f"It imports `sources/{path}`:\n\n{fenced(text)}" for path, text in modules.items() if text.strip()]
     else:
-        parts = [OPERATORS_ONLY, fenced("\n".join(info.operators), "text")]
+        parts = [sentences().operators_only, fenced("\n".join(info.operators), "text")]
     if info.parameters:
         rows = [[f"`{name}`", "×".join(map(str, shape)) or "scalar"] for name, shape in info.parameters.items()]
         parts.append("Parameters and buffers of the reference:\n\n" + table(["name", "shape"], rows))
     if info.library != "none":
-        products = [STEPS_MULTIPLY[info.precision]] if info.library == "any" else []
-        parts.append(" ".join([LIBRARY_STEPS[info.library], EVERY_STEP, *products]))
+        products = [sentences().steps_multiply[info.precision]] if info.library == "any" else []
+        parts.append(" ".join([sentences().library_steps[info.library], sentences().every_step, *products]))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -130,17 +91,17 @@ def cases(info: ProblemInfo, has_gpu: bool = True) -> str:
     ]
     text = table(["case", "timed", "inputs", "outputs", "bound (µs)", "set by"], rows)
     timed = [case for case in shown if case.case.timed]
-    products = FLOAT32_PRODUCTS["no GPU" if info.precision == "ieee" and not has_gpu else info.precision]
+    products = sentences().float32_products["no_gpu" if info.precision == "ieee" and not has_gpu else info.precision]
     if timed:
         text += (
             f"\n\nThe bound is the least time for the work that the reference does or states (peaks: "
             f"{timed[0].bound.peaks}). Other sizes, strides and alignments are checked too, so mask what may be ragged."
-            f" {LAYOUTS[info.layouts]}{products if multiplies_float32(info) else ''}"
+            f" {sentences().layouts[info.layouts]}{products if multiplies_float32(info) else ''}"
         )
     if called := call(info):
         text += f"\n\n{called}"
     if info.gradients:
-        text += f"\n\n{GRADIENTS}"
+        text += f"\n\n{sentences().gradients}"
     return text
 
 
@@ -219,9 +180,10 @@ def machine(environment: Environment) -> str:
 def focus(number: int) -> str:
     """The aspect that a request should look at first. Requests for the same kernel in the same round would otherwise
     have the same prompt."""
+    focuses = sentences().focuses
     return (
         f"Others are changing this kernel at the same time. So that two do not make the same change, think first of "
-        f"{FOCUSES[number % len(FOCUSES)]}. If nothing there is worth trying, choose something else."
+        f"{focuses[number % len(focuses)]}. If nothing there is worth trying, choose something else."
     )
 
 
@@ -247,9 +209,8 @@ def kernel(trial: Trial) -> str:
         parts.append("Its tunables: " + ", ".join(f"`{key}` = {value}" for key, value in values.items()) + ".")
     if trial.evaluation is not None and trial.evaluation.serves:
         names = [one.name for one in trial.evaluation.serves]
-        laid = " and ".join(dict.fromkeys(name for name in names if name != "sized"))
-        parts += [f"It serves {laid} inputs only."] if laid else []
-        parts += ["Its host code refuses some sizes."] if "sized" in names else []
+        parts += ["It serves dense inputs only."] if "dense" in names else []
+        parts += ["It refuses some sizes."] if "sized" in names else []
     return "\n\n".join(parts)
 
 

@@ -1,7 +1,4 @@
-"""A bench report as text: one table per case, every implementation against the framework's own best and the bound.
-
-One table may hold measurements and estimates, so an estimate is marked in its cell.
-"""
+"""A bench report as text: one table per case, every implementation against the framework's own best and the bound."""
 
 from __future__ import annotations
 
@@ -17,7 +14,16 @@ from kernelwright.report.evaluation import (
     unqualified_text,
 )
 from kernelwright.text.table import table
-from kernelwright.text.units import Unit, number_text, share_text, time_text, times_text, unit_for
+from kernelwright.text.units import (
+    Unit,
+    interval_text,
+    number_text,
+    range_text,
+    share_text,
+    time_text,
+    times_text,
+    unit_for,
+)
 
 NO_DEVICE = (
     "no GPU here: nothing was timed; what is marked (estimate) is a formula over work and compiled resources,\n"
@@ -108,19 +114,15 @@ def verdict_cell(row: Implementation) -> str:
 
 def _row(implementation: Implementation, unit: Unit) -> list[str]:
     estimate = " (estimate)" if implementation.kind == "estimate" and implementation.median_us is not None else ""
-    speedup, speedup_ci95 = implementation.speedup, implementation.speedup_ci95
+    speedup = implementation.speedup
     return [
         implementation.name,
         number_text(implementation.median_us, unit) + estimate,
-        _interval(implementation.ci95_us, unit),
+        interval_text(implementation.ci95_us, unit),
         number_text(implementation.warm_us, unit),
         number_text(implementation.call_us, unit),
         times_text(speedup) + estimate if speedup is not None else "-",
-        f"{speedup_ci95[0]:.2f} to {speedup_ci95[1]:.2f}" if speedup_ci95 is not None else "-",
+        range_text(implementation.speedup_ci95),
         verdict_cell(implementation),
         share_text(implementation.fraction_of_bound),
     ]
-
-
-def _interval(ci95_us: tuple[float, float] | None, unit: Unit) -> str:
-    return f"{number_text(ci95_us[0], unit)} to {number_text(ci95_us[1], unit)}" if ci95_us is not None else "-"

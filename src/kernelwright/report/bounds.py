@@ -72,7 +72,7 @@ def _read(read: TensorRead) -> str:
 
 def eager_rows(report: BenchReport) -> dict[str, Implementation]:
     """The row of eager PyTorch by case."""
-    rows = {case.case: row for case in report.cases for row in case.implementations if row.name == "eager"}
+    rows = {case.case: row for case in report.cases if (row := case.row("eager")) is not None}
     return {case: row for case, row in rows.items() if row.kind == "measured" and row.median_us is not None}
 
 

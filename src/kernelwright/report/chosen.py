@@ -31,7 +31,7 @@ def wanted(view: RunView) -> tuple[int, ...] | None:
     """The trials to show in full, the most important first; None: all."""
     if len(view.trials) <= FEW:
         return None
-    line = view.lineage(view.best or view.leader)[::-1]
+    line = view.lineage(view.shown)[::-1]
     best = [trial.number for trial in ranked(view.trials)[:BEST]]
     ends = [view.seed.number] if view.seed is not None else []
     return tuple(dict.fromkeys([*line[:BEST], *ends, *view.confirmed, *best, *line]))

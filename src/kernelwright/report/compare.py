@@ -86,7 +86,7 @@ class Comparison(Record, frozen=True, kw_only=True):
 def compare_runs(first: RunView, second: RunView) -> Comparison:
     sides = [_side(view) for view in (first, second)]
     reasons = tuple(_reasons(first, second, *sides))
-    one, other = _figure(first), _figure(second)
+    one, other = first.figure(first.shown), second.figure(second.shown)
     ratio = overlap = None
     if not reasons and one is not None and other is not None:
         ratio = _ratio(sides[0].time_us, sides[1].time_us, sides[0].kind)
@@ -125,8 +125,8 @@ def _sentence(found: Comparison) -> str:
 
 
 def _side(view: RunView) -> Side:
-    info, trial, seed = view.info, view.best or view.leader, view.seed
-    evaluation = _figure(view)
+    info, trial, seed = view.info, view.shown, view.seed
+    evaluation = view.figure(trial)
     time_us = evaluation.score_us if evaluation is not None else None
     kind = evaluation.timing_kind if evaluation is not None else None
     usage, found = run_usage(view), until_best(view)
@@ -154,11 +154,6 @@ def _side(view: RunView) -> Side:
         tokens=usage.tokens,
         cost_usd=usage.cost_usd,
     )
-
-
-def _figure(view: RunView) -> Evaluation | None:
-    trial = view.best or view.leader
-    return view.figure(trial) if trial is not None else None
 
 
 def _reasons(first: RunView, second: RunView, one: Side, other: Side) -> list[str]:

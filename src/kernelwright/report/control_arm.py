@@ -1,7 +1,4 @@
-"""The control arm (a random search with the same GPU time) beside the run: were strategy and model worth their cost?
-
-`jobs/control_arm.py` runs the search. Only confirmed figures are compared, and a tie is called one.
-"""
+"""The control arm (a random search with the same GPU time) beside the run: were strategy and model worth their cost?"""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ def control_text(view: RunView, control: RunView) -> str:
     ]
     for name, one in (("control", control), ("this run", view)):
         best = one.best
-        figure = one.figure(best) if best is not None else None
+        figure = one.figure(best)
         if best is None or figure is None or figure.score_us is None:
             lines.append(f"{name}: no confirmed kernel")
         else:
@@ -53,8 +50,7 @@ def control_document(view: RunView) -> dict[str, Any] | None:
     if control is None:
         return None
     verdict, ratio = compared(view, control)
-    best = control.best
-    figure = control.figure(best) if best is not None else None
+    figure = control.figure(control.best)
     return {
         "strategy": control.info.settings.strategy,
         "trials": len(control.trials),
@@ -71,8 +67,7 @@ Verdict = Literal["faster", "tie", "slower"]
 
 def compared(view: RunView, control: RunView) -> tuple[Verdict | None, float | None]:
     """The run's kernel against the control's; None where either has none."""
-    figures = [one.figure(one.best) if one.best is not None else None for one in (view, control)]
-    ours, theirs = figures
+    ours, theirs = view.figure(view.best), control.figure(control.best)
     if ours is None or theirs is None or ours.score_us is None or theirs.score_us is None:
         return None, None
     verdict: Verdict = "faster" if beats(ours, theirs) else "slower" if beats(theirs, ours) else "tie"

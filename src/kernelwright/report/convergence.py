@@ -17,7 +17,7 @@ ROUNDS_PER_BLOCK = 10
 def convergence_text(view: RunView) -> str:
     """The seed's time, the table, and where the best came from."""
     rounds = convergence(view.trials)
-    kind = kind_of(view)
+    kind = view.timing_kind
     seed, leader = view.seed, view.leader
     lines = []
     if seed is not None and seed.score_us is not None:
@@ -35,11 +35,6 @@ def convergence_text(view: RunView) -> str:
         gained = {trial.request.round for trial in gains(view.trials)} & searched
         lines += [f"rounds that gained something: {len(gained)} of {len(searched)}"]
     return "\n".join(lines).strip("\n")
-
-
-def kind_of(view: RunView) -> Kind | None:
-    """Whether the search's scores are measured or estimates; None where there are none."""
-    return view.timing_kind
 
 
 def _block(shown: list[Round], rounds: list[Round], kind: Kind | None) -> str:

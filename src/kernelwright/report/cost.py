@@ -11,13 +11,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kernelwright.codec import plain
-from kernelwright.model import Profile, Trial, Usage
+from kernelwright.model import Profile, Trial, Usage, sum_of
 from kernelwright.report.pace import busy_text, seconds_by_gpu
 from kernelwright.report.trials import usage_text
 from kernelwright.report.view import RunView
 from kernelwright.search.convergence import compile_s, gains, gpu_s, profile_s
-from kernelwright.text.grid import Grid
-from kernelwright.text.table import table
+from kernelwright.text.grid import NO_GRID, Grid, Section
 from kernelwright.text.units import count_text, duration_text
 
 
@@ -69,15 +68,19 @@ def cost_of(
         asked=len(trials),
         passed=sum(trial.passed for trial in trials),
         gained=len({trial.number for trial in trials} & set(gained)),
-        usage=total_usage(trials),
+        usage=sum_of([trial.proposal.usage for trial in trials]),
         compile_s=sum(map(compile_s, evaluations)),
         gpu_s=sum(gpu_s(trial.evaluation, (profiles or {}).get(trial.number, ())) for trial in trials),
     )
 
 
+def total_cost(view: RunView) -> Cost:
+    return cost_of(view.trials, [trial.number for trial in gains(view.trials)], view.profiles)
+
+
 def until_best(view: RunView) -> UntilBest | None:
     """None where no trial is better than the run's first kernel."""
-    best = view.best or view.leader
+    best = view.shown
     if best is None or best is view.seed:
         return None
     before = [trial for trial in view.trials if trial.number <= best.number]
@@ -85,19 +88,14 @@ def until_best(view: RunView) -> UntilBest | None:
     return UntilBest(best.number, len(before), view.finished_s.get(best.number), cost.gpu_s, cost.usage)
 
 
-def cost_text(view: RunView) -> str:
-    """Totals, a line per operator, what a trial and a gain cost, and when the best was found."""
-    grid, stages = cost_grid(view), stage_grid(view)
-    lines = list(cost_lines(view))
-    if grid is not None:
-        lines += ["", table(grid.header, grid.rows, left=("",)), ""]
-    lines += until_lines(view)
-    if stages is not None:
-        lines += [STAGES, *(f"  {stage}: {seconds} s" for stage, seconds in stages.rows)]
-    return "\n".join(lines)
+def cost_sections(view: RunView) -> tuple[Section, ...]:
+    """Totals, a row per operator, what a trial and a gain cost, and when the best was found; then seconds by stage."""
+    stages = stage_grid(view)
+    found = [Section("cost", "Cost", cost_grid(view) or NO_GRID, (*cost_lines(view), *until_lines(view)))]
+    return (*found, *([Section("stages", "Seconds by stage", stages, (STAGES,))] if stages is not None else []))
 
 
-STAGES = "by stage, confirmations included, summed over trials that ran side by side:"
+STAGES = "Confirmations included, summed over trials that ran side by side."
 
 
 def cost_lines(view: RunView) -> list[str]:
@@ -151,7 +149,7 @@ def cost_document(view: RunView) -> dict[str, Any]:
     found = until_best(view)
     return {
         "by_operator": {operator: plain(asdict(cost)) for operator, cost in costs(view).items()},
-        "total": plain(asdict(cost_of(view.trials, [trial.number for trial in gains(view.trials)], view.profiles))),
+        "total": plain(asdict(total_cost(view))),
         "until_best": plain(asdict(found)) if found is not None else None,
     }
 
@@ -169,31 +167,11 @@ def run_usage(view: RunView) -> Usage:
     return sum_of([*(trial.proposal.usage for trial in view.trials), *view.beside])
 
 
-def total_usage(trials: Sequence[Trial]) -> Usage:
-    """The sum over their proposals."""
-    return sum_of([trial.proposal.usage for trial in trials])
-
-
-def sum_of(usages: Sequence[Usage]) -> Usage:
-    """cost_usd is None where no price was known at all."""
-    costs_usd = [usage.cost_usd for usage in usages if usage.cost_usd is not None]
-    return Usage(
-        input_tokens=sum(usage.input_tokens for usage in usages),
-        output_tokens=sum(usage.output_tokens for usage in usages),
-        cost_usd=sum(costs_usd) if costs_usd else None,
-        seconds=sum(usage.seconds for usage in usages),
-        requests=sum(usage.requests for usage in usages),
-        assumed=sum(usage.assumed for usage in usages),
-        cached_tokens=sum(usage.cached_tokens for usage in usages),
-        cache_written_tokens=sum(usage.cache_written_tokens for usage in usages),
-    )
-
-
 def cost_grid(view: RunView) -> Grid | None:
     """A row per operator; then all, a trial's share and a gain's. None before the first trial."""
     if not view.trials:
         return None
-    every = cost_of(view.trials, [trial.number for trial in gains(view.trials)], view.profiles)
+    every = total_cost(view)
     header = ("", "asked", "passed", "gains", "tokens", "from cache", "USD", "model (s)", "compiler (s)", _gpu(view))
     rows = [_row(name.replace("_", " "), cost) for name, cost in costs(view).items()]
     rows.append(_row("all", every))

@@ -12,7 +12,6 @@ from typing import Any
 from kernelwright.codec import plain
 from kernelwright.model import Trial
 from kernelwright.report.control_arm import control_document
-from kernelwright.report.convergence import kind_of
 from kernelwright.report.cost import cost_document, run_usage
 from kernelwright.report.framework import against_framework
 from kernelwright.report.state import state_of
@@ -38,7 +37,7 @@ def report_document(view: RunView) -> dict[str, Any]:
         "leader": _trial(view.leader, view),
         "best": _trial(view.best, view),
         "against_framework": plain(against_framework(view)),
-        "convergence": [{**asdict(row), "timing_kind": kind_of(view)} for row in convergence(view.trials)],
+        "convergence": [{**asdict(row), "timing_kind": view.timing_kind} for row in convergence(view.trials)],
         "trials_by_status": tally(view.trials),
         "open": [request.number for request in view.open_requests],
         "state": state_of(view),
@@ -63,7 +62,7 @@ def trial_document(trial: Trial, view: RunView) -> dict[str, Any]:
 
 
 def _trial(trial: Trial | None, view: RunView) -> dict[str, Any] | None:
-    evaluation = view.figure(trial) if trial is not None else None
+    evaluation = view.figure(trial)
     if trial is None or evaluation is None:
         return None
     candidate = trial.proposal.candidate

@@ -9,7 +9,7 @@ from pathlib import Path
 from kernelwright.model import BUDGET_LIMITS, Budget
 from kernelwright.propose import prompt_path
 from kernelwright.report.commands import KERNEL, command_on_best
-from kernelwright.report.convergence import convergence_text, kind_of
+from kernelwright.report.convergence import convergence_text
 from kernelwright.report.files import PAGE, REPORT, TRACE
 from kernelwright.report.several import TABLE, TABLE_PAGE, Line, several_text
 from kernelwright.report.verdict import verdict_text
@@ -55,7 +55,7 @@ def next_text(view: RunView, outcome: Outcome, budget: Budget, no_package: str) 
     problem = view.info.settings.problem
     if view.best is not None:
         lines.append((command_on_best("verify", view), "judge it again, on every case"))
-        where = ", on a machine with a GPU: the times above are estimates" if kind_of(view) == "estimate" else ""
+        where = ", on a machine with a GPU: the times above are estimates" if view.timing_kind == "estimate" else ""
         lines.append((command_on_best("bench", view), f"time it beside the framework's own{where}"))
         if not no_package:
             lines.append((["kernelwright", "export", run], "use it in a program: a package that falls back to PyTorch"))

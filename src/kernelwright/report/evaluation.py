@@ -1,7 +1,4 @@
-"""An evaluation as text: its status, its cases, what the compiler said, what confined it.
-
-It judges nothing. What was not verified, not timed or only estimated is stated beside the good figures.
-"""
+"""An evaluation as text: its status, its cases, what the compiler said, what confined it."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kernelwright.model import (
+    LEFT_OUT,
     NEVER_EXERCISED,
     CaseInfo,
     CaseResult,
@@ -22,6 +20,7 @@ from kernelwright.model import (
     Status,
 )
 from kernelwright.report.tried import newer_text
+from kernelwright.text.grid import Grid, grid_text
 from kernelwright.text.markdown import shortened
 from kernelwright.text.table import table
 from kernelwright.text.units import (
@@ -71,7 +70,7 @@ def evaluation_text(evaluation: Evaluation, cases: Sequence[CaseInfo] = ()) -> s
         parts.extend(derived_texts(evaluation.results, cases))
         parts.extend(unseen_texts(evaluation.results))
     if evaluation.kernels:
-        parts.append(kernels_table(evaluation.kernels))
+        parts.append(grid_text(kernels_grid(evaluation.kernels)))
     if evaluation.confinement:
         parts.append(settings_text("confinement", evaluation.confinement))
     if evaluation.stages_s:
@@ -207,18 +206,15 @@ def shares_text(shares: Sequence[LibraryShare]) -> str:
 def serves_texts(evaluation: Evaluation) -> list[str]:
     """Lines that say which inputs a candidate serves; none where nothing is known to keep it from serving all."""
     sizes = [one for one in evaluation.serves if one.name == "sized"]
-    laid = [one for one in evaluation.serves if one.name != "sized"]
     lines = []
-    if laid:
-        names = " and ".join(dict.fromkeys(one.name for one in laid))
-        found = next((one for one in laid if one.detail), laid[0])
+    for found in [one for one in evaluation.serves if one.name == "dense"][:1]:
         how = {
             "declared": "the candidate declares it",
             "refused": f"its host code refuses others: {shortened(found.detail, 200)}",
-            "read as dense": "it reads others as if they were dense",
+            "wrong": f'it is wrong for others, which SERVES = "dense" would declare: {shortened(found.detail, 200)}',
         }
-        lines.append(f"serves: {names} inputs only ({how[found.shown_by]})")
-    lines += [f"serves: not every size (its host code refuses some: {shortened(one.detail, 200)})" for one in sizes[:1]]
+        lines.append(f"serves: dense inputs only ({how[found.shown_by]})")
+    lines += [f"serves: not every size (it refuses some: {shortened(one.detail, 200)})" for one in sizes[:1]]
     return lines
 
 
@@ -227,11 +223,13 @@ MOST_UNJUDGED = 6
 
 
 def unjudged_texts(evaluation: Evaluation) -> list[str]:
-    """A line for what was not judged of branches, configs and offsets, and one for what no judged case exercised."""
-    never = [one.removeprefix(NEVER_EXERCISED) for one in evaluation.unjudged if one.startswith(NEVER_EXERCISED)]
-    others = [one for one in evaluation.unjudged if not one.startswith(NEVER_EXERCISED)]
+    """A line for what was not judged of branches, configs and offsets, one for what no judged case exercised, and one
+    for what breaks a rule and was left out."""
     judged = "not judged (other branches and configs are left out of files and exports): "
-    begins = {judged: others, NEVER_EXERCISED: never}
+    begins: dict[str, list[str]] = {judged: [], NEVER_EXERCISED: [], LEFT_OUT: []}
+    for one in evaluation.unjudged:
+        begin = next((begin for begin in (NEVER_EXERCISED, LEFT_OUT) if one.startswith(begin)), "")
+        begins[begin or judged].append(one.removeprefix(begin))
     return [begin + _listed(texts) for begin, texts in begins.items() if texts]
 
 
@@ -291,13 +289,8 @@ def results_table(results: Sequence[CaseResult], cases: Sequence[CaseInfo] = ())
 KERNELS_HEADER = ("kernel", "target", "registers", "spills", "shared", "warps", "stages", "occupancy", "limited by")
 
 
-def kernels_table(kernels: Sequence[KernelResources]) -> str:
-    """What the compiler says of each kernel."""
-    return table(KERNELS_HEADER, kernel_rows(kernels), left=("target", "limited by"))
-
-
-def kernel_rows(kernels: Sequence[KernelResources]) -> list[list[str]]:
-    """Under `KERNELS_HEADER`; kernels that differ in nothing shown (dtypes of one kernel) share a row."""
+def kernels_grid(kernels: Sequence[KernelResources]) -> Grid:
+    """What the compiler says of each kernel; those that differ in nothing shown (dtypes of one kernel) share a row."""
     rows = [
         [
             kernel.kernel,
@@ -313,7 +306,8 @@ def kernel_rows(kernels: Sequence[KernelResources]) -> list[list[str]]:
         for kernel in kernels
     ]
     variants = Counter(tuple(row) for row in rows)
-    return [[f"{row[0]} x{count}" if count > 1 else row[0], *row[1:]] for row, count in variants.items()]
+    shown = tuple((f"{row[0]} x{count}" if count > 1 else row[0], *row[1:]) for row, count in variants.items())
+    return Grid(KERNELS_HEADER, shown, frozenset({"target", "limited by"}))
 
 
 def settings_text(title: str, settings: Mapping[str, object]) -> str:

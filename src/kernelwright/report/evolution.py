@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernelwright.model import Operator, Trial
-from kernelwright.report.convergence import kind_of
 from kernelwright.report.trials import outcome
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
@@ -28,7 +27,7 @@ def evolution_log(view: RunView) -> str:
         f"{view.info.problem.title}, strategy {settings.strategy}, proposer {settings.proposer}, "
         f"{count_text(len(view.trials), 'trial')}, begun {view.info.created}."
     )
-    if kind_of(view) == "estimate":
+    if view.timing_kind == "estimate":
         head += " Every time is an estimate: nothing was timed."
     gained = gains(view.trials)
     parts, best = [head], None
@@ -84,7 +83,7 @@ def _result(trial: Trial, view: RunView) -> str:
     if trial.score_us is None or trial.evaluation is None:
         reason = trial.evaluation.reason if trial.evaluation is not None else trial.proposal.error or ""
         return f"{outcome(trial).replace('_', ' ')}: {_line(reason)}" if reason else outcome(trial).replace("_", " ")
-    text = time_text(trial.score_us, kind_of(view))
+    text = time_text(trial.score_us, view.timing_kind)
     known = [view.by_number.get(number) for number in dict.fromkeys(trial.request.parents)]
     parents = [one for one in known if one is not None and one.score_us is not None]
     parent = next(iter(ranked(parents)), None)
@@ -137,7 +136,7 @@ def _end(view: RunView, gained: Sequence[Trial]) -> str:
 
 def _scored(trial: Trial, view: RunView) -> str:
     assert trial.score_us is not None
-    return f"{time_text(trial.score_us, kind_of(view))} (trial {trial.number})"
+    return f"{time_text(trial.score_us, view.timing_kind)} (trial {trial.number})"
 
 
 def _root(trial: Trial, view: RunView) -> Trial | None:

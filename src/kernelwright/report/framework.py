@@ -1,6 +1,7 @@
-"""The best kernel of a run beside PyTorch: a measurement in the run's folder, and the ratio computed from it.
+"""The best kernel of a run beside PyTorch, and beside the starter on another GPU of the same kind: measurements in the
+run's folder, and the ratios computed from them.
 
-The measurement is of one candidate; it is ignored where another one is the best now.
+A measurement is of one candidate; it is ignored where another one is the best now.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ import msgspec
 from kernelwright import codec
 from kernelwright.folders import read_file, write_file
 from kernelwright.model import FRAMEWORK, BenchCase, BenchReport, Implementation, Record
-from kernelwright.report.series import row_named
+from kernelwright.report.series import case_cells
 from kernelwright.report.view import RunView
 from kernelwright.stats import geometric_mean
-from kernelwright.text.units import times_text
+from kernelwright.text.grid import Grid
+from kernelwright.text.units import range_text, times_text
 
-BENCH = "bench.json"
+BENCH, ELSEWHERE = "bench.json", "elsewhere.json"
 """In a run's folder."""
 
-BEST = "best"
-"""The row of the confirmed kernel in the measurement."""
+BEST, START = "best", "start"
+"""The rows of the confirmed kernel and of the run's first one in a measurement."""
 
 NAMES = {"eager": "eager PyTorch", "compile": "torch.compile", "compile_max_autotune": "torch.compile (max-autotune)"}
 
@@ -63,7 +65,7 @@ class Against:
 
     @property
     def interval_text(self) -> str:
-        return f"95 %: {self.ci95[0]:.2f} to {self.ci95[1]:.2f}"
+        return f"95 %: {range_text(self.ci95)}"
 
     @property
     def text(self) -> str:
@@ -114,9 +116,23 @@ def against_of(report: BenchReport) -> Against | None:
     )
 
 
+COLUMNS = {"ours": BEST, "eager": "eager", "compile": "compile", "max-autotune": "compile_max_autotune"}
+"""Heading and row of each time, ours first: a phone shows the first columns."""
+
+
+def times_grid(report: BenchReport) -> Grid:
+    """The kernel beside each of PyTorch's implementations, a row per case, in µs."""
+    header = ("case", *COLUMNS, "ratio", "verdict", "of the bound", "bound", "95 % interval")
+    rows = []
+    for case in report.cases:
+        *times, bound, share, ratio, interval, verdict = case_cells(case, tuple(COLUMNS.values()))
+        rows.append((case.case, *times, ratio, verdict, share, bound, interval))
+    return Grid(header, tuple(rows), frozenset({"verdict"})).filled()
+
+
 def timed_rows(cases: Sequence[BenchCase]) -> list[Implementation] | None:
     """The row of the best in each case; None unless it was timed beside the others in all of them."""
-    rows = [row_named(case, BEST) for case in cases]
+    rows = [case.row(BEST) for case in cases]
     timed = [row for row in rows if row is not None and row.speedup is not None and row.speedup_ci95]
     return timed if timed and len(timed) == len(rows) else None
 
@@ -149,3 +165,16 @@ def fastest_of(case: BenchCase) -> Implementation:
     """The framework's fastest row; a ratio was taken to it, so there is one."""
     rows = [one for one in case.implementations if one.name in FRAMEWORK and one.median_us is not None]
     return min(rows, key=lambda row: row.median_us or 0.0)
+
+
+def elsewhere_text(view: RunView) -> str | None:
+    """The result on the other GPU; None where the best was not measured there."""
+    report = side_report(view, ELSEWHERE)
+    if report is None:
+        return None
+    where, rows = f"on another GPU ({report.environment.gpu})", timed_rows(report.cases)
+    if rows is None:
+        return f"{where} it was not timed beside the start: {why_untimed(report)}"
+    ratio, ends = mean_ratio(rows)
+    text = f"{where} {times_text(ratio)} as fast as the start (95 %: {range_text(ends)})"
+    return text if ends[0] > 1 else f"{text}: the gain does not show there"

@@ -10,7 +10,6 @@ from pathlib import Path
 from kernelwright.codec import decode
 from kernelwright.journal import NAME
 from kernelwright.model import BenchReport, LibraryMode
-from kernelwright.report.series import row_named
 from kernelwright.stats import geometric_mean
 from kernelwright.text.table import table
 from kernelwright.text.units import share_text, times_text
@@ -73,7 +72,7 @@ def best_figures(report: BenchReport | None) -> tuple[list[float], list[float]]:
     """Of the best kernel on each timed case: ratio to the framework's fastest, share of the bound."""
     if report is None:
         return [], []
-    rows = [row_named(case, "best") for case in report.cases if not case.held_out]
+    rows = [case.row("best") for case in report.cases if not case.held_out]
     timed = [row for row in rows if row is not None and row.speedup is not None]
     return (
         [row.speedup for row in timed if row.speedup is not None],

@@ -1,7 +1,4 @@
-"""A candidate as a file to read and ship: its source with the config written in, below a comment with its results.
-
-The file runs unchanged, and its comment claims only what is in the journal. An export adds a fallback.
-"""
+"""A candidate as a file to read and ship: its source with the config written in, below a comment with its results."""
 
 from __future__ import annotations
 

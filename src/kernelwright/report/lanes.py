@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from kernelwright.journal import LaneTally
 from kernelwright.text.escape import legible
 from kernelwright.text.grid import Grid, Section
-from kernelwright.text.table import table
 from kernelwright.text.units import count_text, share_text
 
 MOST_SHOWN = 16
@@ -22,15 +21,6 @@ NAME_WIDTH, GPU_WIDTH = 18, 16
 UUID_WIDTH = len("GPU-5f0e1234")
 
 HEADER = ("lane", "GPU", "busy", "evaluated", "lost", "state")
-
-
-def lanes_text(lanes: Mapping[str, LaneTally], at_work_s: float) -> str:
-    """A line for all and a table; "" where the run has no lanes."""
-    section = lanes_section(lanes, at_work_s)
-    if section is None:
-        return ""
-    grid = section.grid
-    return "\n".join([*section.notes, "", table(grid.header, grid.rows, left=grid.left)])
 
 
 def lanes_section(lanes: Mapping[str, LaneTally], at_work_s: float) -> Section | None:

@@ -1,7 +1,4 @@
-"""The pace of a search: how busy it keeps each GPU, and when it will have spent its budget at this pace.
-
-Pure arithmetic. The strategy may end the search earlier.
-"""
+"""The pace of a search: how busy it keeps each GPU, and when it will have spent its budget at this pace."""
 
 from __future__ import annotations
 

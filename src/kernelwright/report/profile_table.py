@@ -47,8 +47,7 @@ def _ends(view: RunView) -> list[tuple[Trial, Profiled]]:
     """The first and the last profiled kernel on the way to the best, on the same case; one alone where there is no
     other.
     """
-    trials = {trial.number: trial for trial in view.trials}
-    line = [trials[number] for number in view.lineage(view.best or view.leader)]
+    line = [view.by_number[number] for number in view.lineage(view.shown)]
     found = [(trial, one) for trial in line for one in _diagnosed(view, trial)]
     if not found:
         return []

@@ -1,7 +1,4 @@
-"""Profiles with their diagnoses, as text for people and as one document.
-
-Every figure names the tool that read it. If nothing ran, the text begins with that.
-"""
+"""Profiles with their diagnoses, as text for people and as one document."""
 
 from __future__ import annotations
 
@@ -11,12 +8,11 @@ from typing import Any
 
 from kernelwright.codec import plain
 from kernelwright.diagnosis import diagnose, move
-from kernelwright.diagnosis.format import longest, shown_counters, value_text
+from kernelwright.diagnosis.format import COUNTERS, EVIDENCE, counter_rows, evidence_rows, longest, shown_counters
 from kernelwright.model import (
     CaseInfo,
     Diagnosis,
     Environment,
-    Evidence,
     Finding,
     LaunchProfile,
     LibraryShare,
@@ -29,6 +25,7 @@ from kernelwright.model import (
 )
 from kernelwright.report.evaluation import shares_text
 from kernelwright.roofline import Point
+from kernelwright.text.grid import Grid, Section, grid_text
 from kernelwright.text.table import indented, table
 from kernelwright.text.units import bytes_text, share_text, time_text
 
@@ -112,18 +109,25 @@ def finding_text(finding: Finding) -> str:
     lines = [f"bottleneck: {finding.limit.value}{where}", f"  {finding.summary}"]
     if finding.at_stake_us is not None and finding.limit is not Limit.NONE:
         lines.append(f"  at stake: up to {time_text(finding.at_stake_us, 'measured')}")
-    rows = [evidence_cells(evidence) for evidence in finding.evidence]
-    if rows:
-        lines.append(
-            indented(table(["evidence", "value", "threshold", "read by", "implies"], rows, ("read by", "implies")))
-        )
+    if finding.evidence:
+        lines.append(indented(grid_text(evidence_grid(finding))))
     return "\n".join(lines)
 
 
-def evidence_cells(evidence: Evidence) -> list[str]:
-    threshold = f"{evidence.relation} {value_text(evidence.threshold, evidence.unit)}"
-    value = value_text(evidence.value, evidence.unit)
-    return [evidence.metric, value, threshold, evidence.tool, evidence.implies]
+def finding_section(found: Diagnosis) -> Section:
+    """The bottleneck of one case in words, and its evidence."""
+    one = found.bottleneck
+    where = f" in {one.kernel}" if one.kernel else ""
+    limit = "" if one.limit is Limit.NONE else f"{one.limit.value.replace('_', ' ').capitalize()}{where}. "
+    counters = f"counters by {found.counters}" if found.counters else "no counter of a GPU was read"
+    notes = [f"{limit}{one.summary} ({found.case}; {counters})"]
+    if one.at_stake_us is not None and one.limit is not Limit.NONE:
+        notes.append(f"At stake: up to {time_text(one.at_stake_us, 'measured')}.")
+    return Section("finding", "What holds it back", evidence_grid(one), tuple(notes))
+
+
+def evidence_grid(finding: Finding) -> Grid:
+    return Grid(EVIDENCE, tuple(evidence_rows(finding)), frozenset({"read by", "implies"}))
 
 
 def move_text(name: str) -> str:
@@ -137,8 +141,7 @@ def launch_text(launch: LaunchProfile, full: bool) -> str:
     shown = launch.counters if full else shown_counters(launch)
     grid = "×".join(map(str, launch.grid))
     where = f", {grid} blocks of {launch.block[0]} threads" if launch.grid and launch.block else ""
-    rows = [[counter.name, value_text(counter.value, counter.unit), counter.tool] for counter in shown]
-    counters = table(["counter", "value", "read by"], rows, ("read by",))
+    counters = table(COUNTERS, counter_rows(shown), ("read by",))
     return f"{launch.kernel}{where}\n" + indented(counters)
 
 

@@ -26,7 +26,7 @@ def qualification_text(report: QualificationReport, title: str) -> str:
     if report.cases:
         parts.append(usual_text(report))
     if report.not_judged:
-        parts.append("\n".join(["not judged here:", *(f"  {case}: {why}" for case, why in report.not_judged.items())]))
+        parts.append("\n".join(["not counted:", *(f"  {case}: {why}" for case, why in report.not_judged.items())]))
     return "\n\n".join(parts)
 
 

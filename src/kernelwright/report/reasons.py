@@ -27,8 +27,8 @@ NAMED = 12
 
 
 def reasons_section(view: RunView) -> Section | None:
-    """None for a run whose trials are all shown whole, and where none failed."""
-    if len(view.trials) <= FEW:
+    """None for a run with a kernel whose trials are all shown whole, and where none failed."""
+    if len(view.trials) <= FEW and view.leader is not None:
         return None
     found: dict[tuple[str, str], list[int]] = {}
     examples: dict[tuple[str, str], str] = {}

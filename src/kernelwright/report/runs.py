@@ -8,7 +8,6 @@ from pathlib import Path
 
 from kernelwright.errors import RunFolderError
 from kernelwright.journal import NAME, Journal, writer
-from kernelwright.report.convergence import kind_of
 from kernelwright.report.view import RunView, read_run
 from kernelwright.run import is_paused
 from kernelwright.text.table import table
@@ -44,11 +43,10 @@ def run_lines(home: Path) -> list[RunLine]:
 def run_line(view: RunView) -> RunLine:
     """The line of one run."""
     settings = view.info.settings
-    trial = view.best or view.leader
-    evaluation = view.figure(trial) if trial is not None else None
+    evaluation = view.figure(view.shown)
     best = "-"
     if evaluation is not None and evaluation.score_us is not None:
-        best = time_text(evaluation.score_us, kind_of(view))
+        best = time_text(evaluation.score_us, view.timing_kind)
     return RunLine(
         run=view.folder.name,
         problem=view.info.problem.title,
@@ -73,7 +71,7 @@ def state_text(view: RunView) -> str:
             "no improvement"
             if view.best is view.seed
             else "confirmed"
-            if kind_of(view) == "measured"
+            if view.timing_kind == "measured"
             else "verified, not measured",
         )
     if view.open_requests:

@@ -13,7 +13,7 @@ from kernelwright.model import BenchCase, BenchReport, BenchSeries, Implementati
 from kernelwright.report.bench import UNTUNED, slowed_rows, untuned, verdict_cell
 from kernelwright.report.evaluation import environment_settings, mode_text, settings_text
 from kernelwright.text.table import table
-from kernelwright.text.units import microseconds_text, share_text, times_text
+from kernelwright.text.units import microseconds_text, range_text, share_text, times_text
 
 TIMED = ("eager", "compile", "starter", "best")
 TUNED = ("eager", "compile", "compile_max_autotune", "starter", "best")
@@ -52,7 +52,7 @@ def series_text(series: BenchSeries) -> str:
 
 
 def timed_columns(reports: Sequence[BenchReport]) -> tuple[str, ...]:
-    tuned = any(row_named(case, "compile_max_autotune") for report in reports for case in report.cases)
+    tuned = any(case.row("compile_max_autotune") for report in reports for case in report.cases)
     return TUNED if tuned else TIMED
 
 
@@ -69,28 +69,22 @@ def series_rows(reports: Sequence[BenchReport], held_out: bool, timed: Sequence[
 def case_cells(case: BenchCase, timed: Sequence[str] = TIMED) -> list[str]:
     """Times of those implementations, then LIMIT."""
     ours = our_row(case)
-    times = [time_cell(row_named(case, name)) for name in timed]
+    times = [time_cell(case.row(name)) for name in timed]
     if ours is None or ours.speedup is None:
         return [*times, microseconds_text(case.bound_us), "-", "-", "-", "-"]
-    low_high = ours.speedup_ci95
-    interval = "-" if low_high is None else f"{low_high[0]:.2f} to {low_high[1]:.2f}"
     return [
         *times,
         microseconds_text(case.bound_us),
         share_text(ours.fraction_of_bound),
         times_text(ours.speedup),
-        interval,
+        range_text(ours.speedup_ci95),
         verdict_cell(ours),
     ]
 
 
 def our_row(case: BenchCase) -> Implementation | None:
     """The best kernel's row, else the starter's."""
-    return row_named(case, "best") or row_named(case, "starter")
-
-
-def row_named(case: BenchCase, name: str) -> Implementation | None:
-    return next((row for row in case.implementations if row.name == name), None)
+    return case.row("best") or case.row("starter")
 
 
 def time_cell(row: Implementation | None) -> str:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from kernelwright.model import BenchReport, LibraryMode
-from kernelwright.report.convergence import kind_of
 from kernelwright.report.cost import run_usage
 from kernelwright.report.framework import Against, against_of
 from kernelwright.report.runs import state_text
@@ -21,9 +20,8 @@ from kernelwright.report.state import SOLVED, State, state_of
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView, share_of_bound
 from kernelwright.stats import geometric_mean
-from kernelwright.text.grid import Grid
-from kernelwright.text.table import table
-from kernelwright.text.units import count_text, duration_text, share_text, time_text, times_text
+from kernelwright.text.grid import Grid, grid_text
+from kernelwright.text.units import count_text, duration_text, range_text, share_text, time_text, times_text
 
 TABLE = "table.txt"
 TABLE_PAGE = "table.html"
@@ -79,8 +77,7 @@ class Total:
 def line_of(name: str, view: RunView, report: BenchReport | None, reason: str = "") -> Line:
     """The row of a run. report: the framework's own beside the run's best, None where that was not measured. reason:
     why the run cannot go on, "" where it can."""
-    best = view.best
-    evaluation = view.figure(best) if best is not None else None
+    evaluation = view.figure(view.best)
     state = state_of(view)
     if not reason and state in (State.NO_KERNEL, State.SEARCHING):
         reason = verdict_text(view).partition("\n")[0] if state is State.NO_KERNEL else state_text(view)
@@ -89,7 +86,7 @@ def line_of(name: str, view: RunView, report: BenchReport | None, reason: str = 
         state=state,
         library=view.info.problem.library,
         time_us=evaluation.score_us if evaluation is not None else None,
-        kind=kind_of(view),
+        kind=view.timing_kind,
         against=against_of(report) if report is not None else None,
         share=share_of_bound(evaluation, view.info.problem.cases) if evaluation is not None else None,
         trials=len(view.trials),
@@ -125,15 +122,14 @@ def totals(lines: Sequence[Line]) -> list[Total]:
 
 def several_text(lines: Sequence[Line], has_device: bool | None) -> str:
     """The table, what it comes to, and what its columns mean. has_device: None where nothing was loaded yet."""
-    rows = grid_of(lines)
     sums = [f"  {total_text(total)}" for total in totals(lines)]
-    parts = [table(rows.header, rows.rows, left=rows.left), "\n".join([tally_text(lines), *sums])]
+    parts = [grid_text(grid_of(lines)), "\n".join([tally_text(lines), *sums])]
     return "\n\n".join([*parts, NO_DEVICE if has_device is False else CAPTION])
 
 
 def grid_of(lines: Sequence[Line]) -> Grid:
-    """A row a problem, as text."""
-    return Grid(HEADER, tuple(cells_of(line) for line in lines), LEFT)
+    """A row a problem, as text; no column that is empty in all of them."""
+    return Grid(HEADER, tuple(cells_of(line) for line in lines), LEFT).filled()
 
 
 def cells_of(line: Line) -> tuple[str, ...]:
@@ -141,9 +137,8 @@ def cells_of(line: Line) -> tuple[str, ...]:
     timed = ("-", "-", "-", "-", "-")
     if against is not None:
         framework = f"{against.framework} {time_text(against.framework_us, None)}"
-        interval = f"{against.ci95[0]:.2f} to {against.ci95[1]:.2f}"
         fast = ("yes" if against.passes(1) else "no", "yes" if against.passes(1.5) else "no")
-        timed = (framework, times_text(against.ratio), interval, *fast)
+        timed = (framework, times_text(against.ratio), range_text(against.ci95), *fast)
     return (
         line.name,
         line.library or "-",

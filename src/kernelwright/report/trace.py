@@ -29,34 +29,19 @@ from typing import Any
 import msgspec
 
 from kernelwright.codec import encode, plain
-from kernelwright.model import Operator, Trial
+from kernelwright.model import Operator, Profile, Trial
 from kernelwright.report.kernel import kernel_text
 from kernelwright.report.profile_table import profile_texts
-from kernelwright.report.trace_profile import profile_files
 from kernelwright.report.trials import outcome
 from kernelwright.report.view import RunView
 from kernelwright.search.convergence import Round, convergence
+from kernelwright.templates import rendered
 from kernelwright.text.escape import legible, legible_json, legible_source
 
 README = "README.txt"
 
-ABSENT = """\
-Not here, and why:
-
-    input_ncu_metrics.json, optimized_ncu_metrics.json
-        only where Nsight Compute could read counters. A kernel is profiled when something starts from it and its
-        prompt shows it, or when it is the best at the end; *_profile.json and *_resources.json hold what other tools
-        and the compiler said
-    bottleneck_prompt.txt, bottleneck_response.txt
-        no model is asked for the bottleneck: rules find it (bottleneck.txt), and the reply to the optimisation prompt
-        may overrule it
-    reflexion.txt
-        only where the round's best was a surprise and the reason was asked for
-    opt_prompt.txt, opt_reply.txt
-        only where a prompt was written: the starter and the built-in proposer need none
-    kernel.py, optimized_resources.json, benchmark_results.json
-        only in rounds in which a kernel passed
-"""
+NCU = "ncu"
+"""The tool whose figures `*_ncu_metrics.json` holds, under its own names. Those in `*_profile.json` name their tool."""
 
 
 def trace_files(view: RunView) -> dict[str, str]:
@@ -156,6 +141,33 @@ def _reflexion(name: str, trial: Trial, view: RunView) -> dict[str, str]:
     return {name: "\n".join(lines) + "\n"} if lines else {}
 
 
+def profile_files(prefix: str, trial: Trial | None, view: RunView) -> dict[str, Any]:
+    """Contents by name: `<prefix>_ncu_metrics.json` and `<prefix>_profile.json`, where the trial was profiled."""
+    profiles = view.profiles.get(trial.number, ()) if trial is not None else ()
+    if not profiles:
+        return {}
+    files: dict[str, Any] = {f"{prefix}_profile.json": [plain(profile) for profile in profiles]}
+    counted = {profile.case: ncu_metrics(profile) for profile in profiles if profile.tool == NCU}
+    if counted:
+        files[f"{prefix}_ncu_metrics.json"] = counted
+    return files
+
+
+def ncu_metrics(profile: Profile) -> list[dict[str, Any]]:
+    """For each launch the metrics by their names in Nsight Compute. Values are in our units: µs, bytes, fractions."""
+    return [
+        {
+            "kernel": launch.kernel,
+            "metrics": {
+                counter.metric: {"value": counter.value, "unit": counter.unit}
+                for counter in launch.counters
+                if counter.tool == NCU
+            },
+        }
+        for launch in profile.launches
+    ]
+
+
 def _strategy(view: RunView, trials: Sequence[Trial]) -> dict[str, Any]:
     settings = view.info.settings
     asked = [
@@ -204,13 +216,15 @@ def _benchmark(view: RunView, row: Round, best: Trial) -> dict[str, Any]:
 
 def readme(view: RunView) -> str:
     settings = view.info.settings
-    return legible(
-        f"Trace of {view.folder.name}: {view.info.problem.title}, strategy {settings.strategy}, "
-        f"proposer {settings.proposer}. Made from journal.db; changes here are lost.\n\n"
-        "One folder per round (round_00 is the starter): what went in, what was asked, what came back, and the\n"
-        "round's best kernel with its times; others/ has the round's remaining candidates with their outcomes.\n"
-        'Times of kind "estimate" come from a formula over work and compiled resources: nothing was timed.\n\n' + ABSENT
+    text = rendered(
+        "kernelwright.report",
+        "trace_readme.txt.j2",
+        run=view.folder.name,
+        title=view.info.problem.title,
+        strategy=settings.strategy,
+        proposer=settings.proposer,
     )
+    return legible(text)
 
 
 def _json(content: Any) -> str:

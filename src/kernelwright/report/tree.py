@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 
 from kernelwright.model import Request, Trial
 from kernelwright.report.chosen import DETAILS_BYTES, Allowance, wanted
-from kernelwright.report.convergence import kind_of
 from kernelwright.report.evaluation import evaluation_text
 from kernelwright.report.profile_table import profile_texts
 from kernelwright.report.trials import outcome, readable_source, usage_text, why
 from kernelwright.report.view import RunView
 from kernelwright.text.markdown import shortened
-from kernelwright.text.units import duration_text, time_text, times_text
+from kernelwright.text.units import count_text, duration_text, time_text, times_text
 
 CONTEXT_LINES = 3
 
@@ -51,10 +50,24 @@ class Diff:
 
 
 @dataclass(frozen=True)
+class Whole:
+    """What a trial has beside its line."""
+
+    diffs: tuple[Diff, ...] = ()
+    source: str | None = None
+    details: str = ""
+    confirmation: str = ""
+    profile: str = ""
+    prompt: str | None = None
+    reply: str | None = None
+
+
+@dataclass(frozen=True)
 class Node:
     """One trial. role: "starter", "best", "leader", "parent" (of one of them) or "". status: "open" while it is under
     way. share: its speed as a fraction of the fastest's, for a bar; None where it has no time. is_brief: on a line of a
-    long run, without diffs, source, details and texts."""
+    long run, without diffs, source, details and texts. folds: it and all below it are
+    tunings (another config of their parent's source) that did not lead to the best."""
 
     number: int
     round: int
@@ -70,14 +83,35 @@ class Node:
     note: str = ""
     finished: str = ""
     usage: str = ""
-    confirmation: str = ""
-    profile: str = ""
-    diffs: tuple[Diff, ...] = ()
-    source: str | None = None
-    details: str = ""
-    prompt: str | None = None
-    reply: str | None = None
+    whole: Whole = Whole()
     is_brief: bool = False
+    folds: bool = False
+
+    @property
+    def branches(self) -> tuple[Node | Tunings, ...]:
+        """The children, with all that fold as one."""
+        folded = tuple(child for child in self.children if child.folds)
+        others = tuple(child for child in self.children if not child.folds)
+        return (*others, Tunings(self.number, folded)) if folded and not self.folds else self.children
+
+
+@dataclass(frozen=True)
+class Tunings:
+    """The tunings of one trial that did not lead to the best."""
+
+    number: int
+    children: tuple[Node, ...]
+
+    @property
+    def text(self) -> str:
+        """ "41 tunings, the best 545.0 µs (trial 31)"."""
+        every = list(self.children)
+        for node in every:
+            every += node.children
+        first = max(every, key=lambda node: node.share or 0)
+        return count_text(len(every), "tuning") + (
+            f", the best {first.time} (trial {first.number})" if first.share else ""
+        )
 
 
 def tree_of(view: RunView) -> tuple[Node, ...]:
@@ -103,7 +137,9 @@ def tree_of(view: RunView) -> tuple[Node, ...]:
         if trial is None:
             made[number] = _under_way(requests[number], children)
         else:
-            made[number] = _node(trial, view, role, children, None if whole is None else whole.get(number, Whole()))
+            found = None if whole is None else whole.get(number, Whole())
+            folds = _folds(trial, view, role, children)
+            made[number] = replace(_node(trial, view, role, children, found), folds=folds)
     return tuple(made[number] for number in below.get(None, []))
 
 
@@ -118,19 +154,6 @@ def diff_between(parent: Trial, child: Trial) -> Diff | None:
         lines.append(DiffLine(kind, line if kind == "place" else line[1:]))
     counts = [line.kind for line in lines]
     return Diff(parent.number, counts.count("added"), counts.count("removed"), tuple(lines))
-
-
-@dataclass(frozen=True)
-class Whole:
-    """What a trial has beside its line."""
-
-    diffs: tuple[Diff, ...] = ()
-    source: str | None = None
-    details: str = ""
-    confirmation: str = ""
-    profile: str = ""
-    prompt: str | None = None
-    reply: str | None = None
 
 
 def _whole(view: RunView) -> dict[int, Whole] | None:
@@ -173,7 +196,7 @@ def _node(trial: Trial, view: RunView, role: str, children: tuple[Node, ...], wh
     proposal, seed, leader = trial.proposal, view.seed, view.leader
     found = _whole_of(trial, view, Allowance(None)) if whole is None else whole
     is_brief = found == Whole()
-    score_us, kind = trial.score_us, kind_of(view)
+    score_us, kind = trial.score_us, view.timing_kind
     usage = proposal.usage
     note = proposal.note if trial.passed else why(trial)
     return Node(
@@ -192,7 +215,7 @@ def _node(trial: Trial, view: RunView, role: str, children: tuple[Node, ...], wh
         usage=usage_text(usage) if usage.requests or usage.input_tokens else "",
         children=children,
         is_brief=is_brief and whole is not None,
-        **vars(found),
+        whole=found,
     )
 
 
@@ -201,6 +224,13 @@ def gain_text(trial: Trial, seed: Trial | None) -> str:
     if seed is None or trial is seed or not seed.score_us or not trial.score_us:
         return ""
     return times_text(seed.score_us / trial.score_us)
+
+
+def _folds(trial: Trial, view: RunView, role: str, children: tuple[Node, ...]) -> bool:
+    parent = view.by_number.get(trial.request.parents[0]) if trial.request.parents else None
+    ours, theirs = trial.proposal.candidate, parent.proposal.candidate if parent is not None else None
+    is_tuning = ours is not None and theirs is not None and ours.source == theirs.source
+    return is_tuning and not role and all(child.folds for child in children)
 
 
 def _under_way(request: Request, children: tuple[Node, ...]) -> Node:
@@ -215,7 +245,7 @@ def _under_way(request: Request, children: tuple[Node, ...]) -> Node:
 
 def _roles(view: RunView) -> dict[int, str]:
     """Role of each trial by number; a starter that is also the best counts as the starter."""
-    leader = view.best or view.leader
+    leader = view.shown
     roles = dict.fromkeys(view.lineage(leader), "parent")
     if leader is not None:
         roles[leader.number] = "best" if view.best is not None else "leader"

@@ -1,7 +1,4 @@
-"""Trials as text: a table of all, or one of them whole.
-
-Every trial is shown, failed ones with their reason.
-"""
+"""Trials as text: a table of all, or one of them whole."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ from kernelwright.diagnosis.format import value_text
 from kernelwright.errors import ConfigError
 from kernelwright.model import Trial, Usage
 from kernelwright.propose.reflection import parent_of
-from kernelwright.report.convergence import kind_of
 from kernelwright.report.evaluation import evaluation_text
 from kernelwright.report.view import RunView, judged_source_of, source_of
 from kernelwright.search.convergence import best_trial
@@ -55,7 +51,7 @@ def tally(trials: Sequence[Trial]) -> dict[str, int]:
 
 def trials_table(view: RunView) -> str:
     """One row per trial, in the order asked."""
-    unit, kind = unit_for(trial.score_us for trial in view.trials), kind_of(view)
+    unit, kind = unit_for(trial.score_us for trial in view.trials), view.timing_kind
     best = view.best
     header = ["trial", "round", "operator", "parents", "author", "status", f"time ({label(unit, kind)})", "why"]
     rows = [

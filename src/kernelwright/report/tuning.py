@@ -1,7 +1,4 @@
-"""A tuning as text and as a document: the search, its failures, and the choice with its reason.
-
-The heading says where the times come from, and so does every table of times. Files for other programs are in `export`.
-"""
+"""A tuning as text and as a document: the search, its failures, and the choice with its reason."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from kernelwright.report.evaluation import SECOND_LOOK, mode_text, unqualified_t
 from kernelwright.report.trials import tokens_text
 from kernelwright.spaces.space import Config, Space, product_size, size
 from kernelwright.text.table import indented, table
-from kernelwright.text.units import number_text, unit_for
+from kernelwright.text.units import number_text, range_text, unit_for
 from kernelwright.tune.curve import failures, learning_curve
 from kernelwright.tune.records import Advice, Choice, Outcome, Tried
 
@@ -122,12 +119,12 @@ def finals_text(outcome: Outcome) -> str:
             ratio = case.ratio
             verdict = ratio.verdict if ratio is not None else case.status.value
             verdict = "reference" if finalist.number == outcome.reference else verdict
-            interval = "-" if ratio is None or ratio.ci95 is None else f"{ratio.ci95[0]:.3f} to {ratio.ci95[1]:.3f}"
+            interval = range_text(ratio.ci95 if ratio is not None else None, 3)
             speedup = "-" if ratio is None else f"{ratio.speedup:.3f}"
             rows.append([name, case.case, number_text(case.median_us, unit), speedup, interval, verdict])
         if several and finalist.joint is not None:
             joint = finalist.joint
-            interval = "-" if joint.ci95 is None else f"{joint.ci95[0]:.3f} to {joint.ci95[1]:.3f}"
+            interval = range_text(joint.ci95, 3)
             verdict = "reference" if finalist.number == outcome.reference else joint.verdict
             rows.append([name, "all", "-", f"{joint.speedup:.3f}", interval, verdict])
     how = "sampled in turn, in pairs" if outcome.kind == "measured" else "from the times above, without pairs"
@@ -168,7 +165,7 @@ def refused_lines(outcome: Outcome) -> list[str]:
 def choice_lines(choice: Choice, outcome: Outcome) -> list[str]:
     tried = next(one for one in outcome.tried if one.number == choice.number)
     unit = unit_for([choice.time_us])
-    interval = "" if choice.ratio.ci95 is None else f" (95 %: {choice.ratio.ci95[0]:.3f} to {choice.ratio.ci95[1]:.3f})"
+    interval = "" if choice.ratio.ci95 is None else f" (95 %: {range_text(choice.ratio.ci95, 3)})"
     speed = f", {choice.ratio.speedup:.3f} times as fast as the default{interval}"
     against = speed if choice.default_us is not None and tried.origin != "default" else ""
     passed = SECOND_LOOK["measured" if outcome.kind == "measured" else "estimate"].passed
@@ -217,6 +214,10 @@ def tried_line(tried: Tried, kind: str) -> str:
     return f"{tried.name}: {number_text(tried.score_us, unit)} {unit.name} ({kind})"
 
 
+REPLACED = ("kernelwright", "date", "candidate", "cases", "per_case")
+"""Fields of an outcome that its document lacks, or has in another form."""
+
+
 def tuning_document(outcome: Outcome) -> dict[str, Any]:
     """What the text says, as plain data."""
     names = {one.number: one.name for one in outcome.tried}
@@ -225,26 +226,11 @@ def tuning_document(outcome: Outcome) -> dict[str, Any]:
         return None if one is None else {"name": names[one.number], "kind": outcome.kind, **plain(one)}
 
     return {
-        "schema_version": outcome.schema_version,
-        "problem": outcome.problem,
-        "kind": outcome.kind,
-        "device": outcome.device,
-        "environment": plain(outcome.environment),
-        "settings": plain(outcome.settings),
-        "advice": plain(outcome.advice),
+        **{name: value for name, value in plain(outcome).items() if name not in REPLACED},
         "space": {**plain(outcome.space), "size": size(outcome.space) if is_countable(outcome.space) else None},
         "joint": choice(outcome.joint),
         "cases": [choice(one) for one in outcome.per_case],
-        "cost_of_one": outcome.cost_of_one,
-        "least_us": outcome.least_us,
-        "reference": outcome.reference,
-        "finals": plain(outcome.finals),
         "refused": {names[number]: reason for number, reason in outcome.refused.items()},
         "learning_curve": [plain(row) for row in learning_curve(outcome.tried)],
         "failures": [plain(row) for row in failures(outcome.tried)],
-        "tried": plain(outcome.tried),
-        "stopped": outcome.stopped,
-        "seconds": outcome.seconds,
-        "unqualified": outcome.unqualified,
-        "library": outcome.library,
     }

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kernelwright.model import NEVER_EXERCISED, Evaluation, Status, Trial
-from kernelwright.report.convergence import kind_of
-from kernelwright.report.elsewhere import elsewhere_text
 from kernelwright.report.evaluation import (
     SECOND_LOOK,
     TF32,
@@ -25,7 +23,13 @@ from kernelwright.report.evaluation import (
     unqualified_text,
     unseen_texts,
 )
-from kernelwright.report.framework import against_framework, missing_texts, side_report, why_untimed
+from kernelwright.report.framework import (
+    against_framework,
+    elsewhere_text,
+    missing_texts,
+    side_report,
+    why_untimed,
+)
 from kernelwright.report.trials import tally
 from kernelwright.report.view import RunView, share_of_bound
 from kernelwright.search.ranking import beats, forced_slowdowns
@@ -86,8 +90,7 @@ def verdict_sentence(view: RunView) -> str:
 
 def remarks(view: RunView) -> list[str]:
     """Remarks for the reader of the sentence: where it was verified, what does not count and why."""
-    shown = view.best or view.leader
-    evaluation = view.figure(shown) if shown is not None else None
+    evaluation = view.figure(view.shown)
     if evaluation is None:
         return []
     lines = [VERIFIED_ON[evaluation.verified_on], *serves_texts(evaluation), *library_texts(evaluation)]
@@ -157,7 +160,7 @@ def _tie(view: RunView) -> list[str]:
     leader = view.leader
     if leader is None or leader is view.best or leader in view.refused or leader.score_us is None:
         return []
-    score = time_text(leader.score_us, kind_of(view))
+    score = time_text(leader.score_us, view.timing_kind)
     return [
         f"trial {leader.number} took {score} in the search: a tie, as the intervals overlap, and ties change nothing"
     ]

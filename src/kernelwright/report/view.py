@@ -77,6 +77,7 @@ class RunView:
 
     @cached_property
     def timing_kind(self) -> Literal["measured", "estimate"] | None:
+        """Whether the search's scores are measured or estimates; None where there are none."""
         kinds = (trial.evaluation.timing_kind for trial in self.trials if trial.passed and trial.evaluation is not None)
         return next((kind for kind in kinds if kind is not None), None)
 
@@ -150,8 +151,15 @@ class RunView:
             trial = self.by_number.get(parents[0]) if parents else None
         return [*found][::-1]
 
-    def figure(self, trial: Trial) -> Evaluation | None:
-        """The evaluation whose numbers may be reported: the confirmation's for the best trial."""
+    @property
+    def shown(self) -> Trial | None:
+        """The best trial; until there is one, the leading one."""
+        return self.best or self.leader
+
+    def figure(self, trial: Trial | None) -> Evaluation | None:
+        """The evaluation whose numbers may be reported: the confirmation's for the best trial; None without a trial."""
+        if trial is None:
+            return None
         return self.confirmed.get(trial.number, trial.evaluation) if trial is self.best else trial.evaluation
 
     def _trial(self, number: int | None) -> Trial | None:

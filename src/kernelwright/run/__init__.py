@@ -3,5 +3,3 @@
 from kernelwright.run.control import at_work, is_paused, pause, resume, stop
 from kernelwright.run.optimize import Outcome, optimize
 from kernelwright.run.stopping import StopReason
-
-__all__ = ["Outcome", "StopReason", "at_work", "is_paused", "optimize", "pause", "resume", "stop"]

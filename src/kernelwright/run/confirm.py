@@ -30,9 +30,7 @@ class Confirmed:
 
 
 def confirmed_best(
-    trials: Sequence[Trial],
-    confirmations: Mapping[int, Evaluation],
-    confirm: Callable[[int, Candidate], Evaluation],
+    trials: Sequence[Trial], confirmations: Mapping[int, Evaluation], confirm: Callable[[int, Candidate], Evaluation]
 ) -> Confirmed:
     """Confirm the best trial that can be confirmed; the best in the search is tried first.
 
@@ -84,8 +82,7 @@ def confirmation(worker: Worker, candidate: Candidate, seed: Trial | None) -> Ev
 def as_timed_with(seed: Evaluation, here: Evaluation, evaluation: Evaluation) -> Evaluation:
     """Scale a confirmation to the GPU of the search: its ratios to the seed, both timed on the confirmation's GPU,
     times the seed's times in the search. here: the seed's evaluation on the confirmation's GPU."""
-    before_us = {result.case: result.timing.median_us for result in seed.results if result.timing is not None}
-    here_us = {result.case: result.timing.median_us for result in here.results if result.timing is not None}
+    before_us, here_us = seed.times_us, here.times_us
     factors = {case: before_us[case] / here_us[case] for case in before_us.keys() & here_us.keys()}
     mean = geometric_mean([*factors.values()])
 

@@ -1,8 +1,4 @@
-"""Pausing and stopping a run from another process: a file in the run folder to pause, a signal to stop.
-
-Neither loses results. A paused run finishes the trials under way and starts no new ones until the file is removed. A
-stopped run ends as with Ctrl-C and can be resumed with `--resume`.
-"""
+"""Pausing and stopping a run from another process: a file in the run folder to pause, a signal to stop."""
 
 from __future__ import annotations
 
@@ -54,8 +50,7 @@ def stop(folder: Path) -> None:
     process = at_work(folder)
     if is_elsewhere(folder):
         raise RunFolderError(
-            f"process {process}, which writes {folder}, is on another host or in another container",
-            "stop it there",
+            f"process {process}, which writes {folder}, is on another host or in another container", "stop it there"
         )
     try:
         os.kill(process, STOP)

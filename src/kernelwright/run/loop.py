@@ -31,7 +31,7 @@ from kernelwright.run.confirm import confirmation
 from kernelwright.run.control import LOOK_S, first_done, is_paused
 from kernelwright.run.lanes import LaneNews
 from kernelwright.run.passes import Passes
-from kernelwright.run.profiling import case_beside_seed, lacking, taken
+from kernelwright.run.profiling import case_beside_seed, lacking, take_profiles
 from kernelwright.run.stopping import Obstacle, StopReason, obstacle
 from kernelwright.run.verdicts import Verdicts
 from kernelwright.search.protocol import Strategy
@@ -149,13 +149,13 @@ class Loop:
         """Process the futures that are done."""
         for future, number in [entry for entry in self._proposing.items() if entry[0] in done]:
             del self._proposing[future]
-            self._proposed(number, future.result())
+            self._take_proposal(number, future.result())
         for finished, number in [entry for entry in self._evaluating.items() if entry[0] in done]:
             del self._evaluating[finished]
-            self._evaluated(number, finished.result())
+            self._take_evaluation(number, finished.result())
         for looked, number in [entry for entry in self._profiling.items() if entry[0] in done]:
             del self._profiling[looked]
-            self._profiled(number, looked.result())
+            self._take_profiles(number, looked.result())
 
     def confirm(self, number: int, candidate: Candidate) -> Evaluation:
         """A fresh evaluation on every case, journaled unless its compilers were killed. It runs in a thread, so that an
@@ -172,7 +172,7 @@ class Loop:
         can be compared. No profile is taken for a proposer that shows none."""
         case, candidate = case_beside_seed(number, self.state, self._journal.info.problem), self.state.candidate(number)
         if self._proposer.shows_profiles and case and candidate is not None and number not in self.state.profiles:
-            profiles = self._threads.submit(taken, self._worker, candidate, case).result()
+            profiles = self._threads.submit(take_profiles, self._worker, candidate, case).result()
             self.record(self._journal.append_profiled(number, profiles))
 
     def close(self) -> None:
@@ -315,7 +315,7 @@ class Loop:
                 proposal = known[1] if known is not None else self._proposer.propose(request, context)
             except NothingLeft as reason:  # of a request that an earlier session recorded
                 proposal = Proposal(author=self._proposer.author, error=str(reason))
-            self._proposed(number, None if proposal is None else self._journal.append_proposed(number, proposal))
+            self._take_proposal(number, None if proposal is None else self._journal.append_proposed(number, proposal))
         else:
             self._thinking[number] = len(self.state.told)
             self._begin(self._proposing, number, self._thinkers, self._propose, request, context)
@@ -337,10 +337,10 @@ class Loop:
             candidate = self.state.candidate(number)
             if number not in self._looking and candidate is not None:
                 self._looking.add(number)
-                self._begin(self._profiling, number, self._threads, taken, self._worker, candidate, case)
+                self._begin(self._profiling, number, self._threads, take_profiles, self._worker, candidate, case)
         return bool(wanted)
 
-    def _profiled(self, number: int, profiles: Profiles) -> None:
+    def _take_profiles(self, number: int, profiles: Profiles) -> None:
         self._looking.discard(number)
         self.record(self._journal.append_profiled(number, profiles))
         asked = [other for other in self.state.open_numbers() if other not in self.state.proposals]
@@ -367,7 +367,7 @@ class Loop:
         while not self._answered.empty():
             self.record(self._answered.get())
 
-    def _proposed(self, number: int, event: Event | None) -> None:
+    def _take_proposal(self, number: int, event: Event | None) -> None:
         known = self._thinking.pop(number, len(self.state.told))
         self._take_answers()
         if event is None and known < len(self.state.told):
@@ -406,7 +406,7 @@ class Loop:
             return None
         return self._verdicts.failure(candidate)
 
-    def _evaluated(self, number: int, evaluation: Evaluation) -> None:
+    def _take_evaluation(self, number: int, evaluation: Evaluation) -> None:
         judged = self.state.candidate(number)
         if self._verdicts is not None and judged is not None:
             self._verdicts.keep(judged, evaluation)

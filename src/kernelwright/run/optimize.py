@@ -1,8 +1,4 @@
-"""`optimize`: one session of a run, from its journal (new or resumed) to an outcome.
-
-The journal records the end of every session (a budget, a reply to wait for, an interrupt, an error), so the run can be
-resumed.
-"""
+"""`optimize`: one session of a run, from its journal (new or resumed) to an outcome."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Profiles for prompts: which trials are profiled before a prompt is written, and on which case.
 
-The worker takes profiles and the journal stores them. A trial is profiled once in a run, and only for a proposer whose
-prompts show profiles.
+A trial is profiled once in a run, and only for a proposer whose prompts show profiles.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def case_beside_seed(number: int, state: RunState, problem: ProblemInfo) -> str 
     return before.profiles[0].case if own and before is not None and before.profiles else own
 
 
-def taken(worker: Worker, candidate: Candidate, case: str) -> Profiles:
+def take_profiles(worker: Worker, candidate: Candidate, case: str) -> Profiles:
     """The profile, or the reason why there is none: a run continues without it."""
     try:
         return Profiles(profiles=(worker.profile(candidate, case),))

@@ -1,8 +1,4 @@
-"""Resuming a run: its events are replayed into a fresh strategy.
-
-A resumed run must make the same requests as the interrupted one, so every recorded request is compared with the one
-that the strategy asks for now.
-"""
+"""Resuming a run: its events are replayed into a fresh strategy."""
 
 from __future__ import annotations
 

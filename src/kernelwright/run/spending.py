@@ -1,7 +1,4 @@
-"""Spending of a run per budget limit, with what is under way. Pure.
-
-The sums are in the run's state (`journal.spending`); `stopping` compares with the limits.
-"""
+"""Spending of a run per budget limit, with what is under way. Pure."""
 
 from __future__ import annotations
 

@@ -33,11 +33,7 @@ class Round:
 
 def seed_trial(trials: Sequence[Trial]) -> Trial | None:
     """The trial that the search started from: the first one with a score (a starter may have failed before it)."""
-    return min(
-        (trial for trial in trials if trial.score_us is not None),
-        key=lambda trial: trial.number,
-        default=None,
-    )
+    return min((trial for trial in trials if trial.score_us is not None), key=lambda trial: trial.number, default=None)
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial | None:

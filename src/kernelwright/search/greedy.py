@@ -1,7 +1,4 @@
-"""Greedy search: each step starts from the best kernel so far. A beam of width one.
-
-A child becomes the parent only if it is strictly better.
-"""
+"""Greedy search: each step starts from the best kernel so far. A beam of width one."""
 
 from __future__ import annotations
 

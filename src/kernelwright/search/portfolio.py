@@ -17,13 +17,7 @@ from collections.abc import Iterable
 
 from kernelwright.model import Operator
 
-MISSES = {
-    Operator.IMPROVE: 1,
-    Operator.REPAIR: 1,
-    Operator.MERGE: 5,
-    Operator.REWRITE_SIMPLY: 5,
-    Operator.TUNE: 5,
-}
+MISSES = {Operator.IMPROVE: 1, Operator.REPAIR: 1, Operator.MERGE: 5, Operator.REWRITE_SIMPLY: 5, Operator.TUNE: 5}
 """Misses assumed beforehand, per operator. Improving and repairing gained in published runs; the other operators have
 to show gains first."""
 DARING = 0.1

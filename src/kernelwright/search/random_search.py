@@ -72,11 +72,7 @@ class RandomSearch:
             self._passed[trial.number] = trial
 
     def _request(
-        self,
-        operator: Operator,
-        round: int = 0,
-        parents: list[int] | None = None,
-        candidate: Candidate | None = None,
+        self, operator: Operator, round: int = 0, parents: list[int] | None = None, candidate: Candidate | None = None
     ) -> Request:
         number, self._asked = self._asked, self._asked + 1
         return Request(number=number, operator=operator, round=round, parents=tuple(parents or ()), candidate=candidate)

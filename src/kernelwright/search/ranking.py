@@ -13,14 +13,7 @@ from kernelwright.model import Evaluation, Status, Trial
 from kernelwright.stats import geometric_mean
 
 REPAIRABLE = frozenset(
-    {
-        Status.WRONG,
-        Status.COMPILE_ERROR,
-        Status.RUNTIME_ERROR,
-        Status.TIMEOUT,
-        Status.CRASHED,
-        Status.REJECTED,
-    }
+    {Status.WRONG, Status.COMPILE_ERROR, Status.RUNTIME_ERROR, Status.TIMEOUT, Status.CRASHED, Status.REJECTED}
 )
 """Statuses of failures that another version of the source can fix."""
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kernelwright.model import Candidate, Evaluation
 from kernelwright.source.languages import language_of
 from kernelwright.source.launches import KernelConfig
 from kernelwright.source.names import AUTOTUNE, Tunable
@@ -35,6 +36,7 @@ __all__ = [
     "autotune_choices",
     "default_config",
     "find_tunables",
+    "judged_text",
     "kernel_configs",
     "render",
 ]
@@ -64,6 +66,12 @@ def render(source: str, config: Mapping[str, int]) -> str:
     Raises `ConfigError` as `apply_config` does.
     """
     return apply_config(source, {key: value for key, value in config.items() if not key.startswith(AUTOTUNE)})
+
+
+def judged_text(candidate: Candidate, evaluation: Evaluation) -> str:
+    """The text of a candidate that was judged: its source with its config, and with refusals in place of branches that
+    no judged case took. Raises `ConfigError` as `apply_config` does."""
+    return evaluation.judged_source or render(candidate.source, candidate.config)
 
 
 def kernel_configs(source: str, autotune: Mapping[str, int] | None = None) -> dict[str, KernelConfig]:

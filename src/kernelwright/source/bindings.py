@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import symtable
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,11 @@ def bindings(node: ast.AST) -> Iterator[Binding]:
         yield from bindings(child)
 
 
+def bound_names(body: Iterable[ast.stmt]) -> set[str]:
+    """The names that a module's statements bind; "*" for a star import."""
+    return {binding.name for statement in body for binding in bindings(statement)}
+
+
 def bound_values(tree: ast.Module) -> dict[str, list[ast.expr | None]]:
     """The values of a module's names, one for each binding."""
     found: dict[str, list[ast.expr | None]] = {}
@@ -153,6 +160,22 @@ def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
 def names_in(node: ast.AST) -> set[str]:
     """Every name that occurs in `node`."""
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def stored_names(node: ast.AST) -> set[str]:
+    """Every variable and argument that something in `node` binds, at any depth."""
+    names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}
+    return names | {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
+
+
+def evaluated(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and its descendants, without the functions and classes inside. Of a function, only what is evaluated where
+    it is defined: its decorators and defaults."""
+    yield node
+    within = [*node.decorator_list, node.args] if isinstance(node, FUNCTIONS) else ast.iter_child_nodes(node)
+    for child in within:
+        if not isinstance(child, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
+            yield from evaluated(child)
 
 
 def free_names(node: ast.stmt, scopes: Collection[str] = ("module",)) -> set[str]:

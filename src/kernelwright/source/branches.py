@@ -1,36 +1,47 @@
 """Branches of host code: instrumentation that records which branches ran, and refusals in place of those that did not.
 
-A branch is a block or an expression that a call may skip: both sides of a condition, the body of a loop or a function,
-statements after one that may return, the later operands of `and` and `or`. Kernels are excluded. Branch numbers follow
-the order of the AST, so two readers of the same text number them equally. Pure syntax.
+A branch is a block or an expression that may be skipped: both sides of a condition, the body of a loop or a function,
+statements after one that may return or fail, the later operands of `and` and `or`. Of code that runs at import only
+blocks count. Kernels are excluded. Branch numbers follow the order of the AST, so two readers of the same text number
+them equally. Pure syntax.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernelwright.source import parse as syntax
+from kernelwright.source.bindings import FUNCTIONS
 from kernelwright.source.edits import Edit, edited
-from kernelwright.source.kernels import host_code
+from kernelwright.source.kernels import JIT_SPELLINGS, host_code
 
 MARK = "__took__"
 """Function that an instrumented module calls with a branch's number. It returns None."""
 
+STAND_IN = "__absent__"
+"""Function that gives a module that is recorded a stand-in for a name of an absent package, and without one fails as an
+import does."""
+
 REFUSAL = "_not_judged"
+NOT_JUDGED = "not judged: line "
+"""How the text of a refusal begins."""
 
 LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A part of a function that a call may skip. nodes: consecutive statements, or one expression. condition: the text
-    that says when it runs. is_elif: whether it begins with `elif`."""
+    """A part of host code that may be skipped. nodes: consecutive statements, or one expression. condition: the text
+    that says when it runs. is_elif: whether it begins with `elif`. is_handler: whether it handles an exception.
+    at_import: whether it runs at import, if at all."""
 
     nodes: tuple[ast.stmt, ...] | tuple[ast.expr]
     condition: str
     is_elif: bool = False
+    is_handler: bool = False
+    at_import: bool = False
 
     @property
     def line(self) -> int:
@@ -45,31 +56,48 @@ class Branch:
 
 
 def branches(tree: ast.Module) -> list[Branch]:
-    """Every branch in functions of `tree` that are not kernels; outer branches before inner ones."""
+    """Every branch of host code; outer branches before inner ones."""
     return [branch for node in host_code(tree) for branch in _outside(node)]
 
 
-def _outside(node: ast.AST) -> Iterator[Branch]:
-    """Branches of the functions within code that runs at import."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        yield from _function(node)
-    else:
-        for child in ast.iter_child_nodes(node):
-            yield from _outside(child)
+def _outside(node: ast.stmt) -> Iterator[Branch]:
+    """Branches of a statement that runs at import, and those of the functions in it. A test script has none."""
+    called = {id(part) for one in ast.walk(node) if isinstance(one, FUNCTIONS) for part in ast.walk(one)}
+    if not runs_as_script(node):
+        for one in _statement(node):
+            if id(one.nodes[0]) in called:
+                yield one
+            elif isinstance(one.nodes[0], ast.stmt):
+                yield replace(one, at_import=True)
+
+
+def runs_as_script(node: ast.stmt) -> bool:
+    """Whether `node` is an `if __name__ == "__main__":` block, which no import runs: a test script, not host code."""
+    return isinstance(node, ast.If) and not node.orelse and ast.unparse(node.test) == "__name__ == '__main__'"
+
+
+def is_kernel(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function is under `@triton.jit`, by its text, at any place."""
+    named = (one.func if isinstance(one, ast.Call) else one for one in node.decorator_list)
+    return any(ast.unparse(one) in JIT_SPELLINGS for one in named)
 
 
 def _function(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Branch]:
+    if is_kernel(node):
+        return
     documented = isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant)
     body = node.body[1:] if documented and len(node.body) > 1 else node.body
     yield Branch(tuple(body), f"{node.name}() is called")
     yield from _statements(body)
 
 
-def _statements(body: list[ast.stmt]) -> Iterator[Branch]:
+def _statements(body: list[ast.stmt], tried: bool = False) -> Iterator[Branch]:
     for position, statement in enumerate(body):
         yield from _statement(statement)
         rest = body[position + 1 :]
-        if rest and _may_leave(statement):
+        if rest and tried:
+            yield Branch(tuple(rest), f"line {statement.lineno} does not fail")
+        elif rest and _may_leave(statement):
             yield Branch(tuple(rest), f"the statement at line {statement.lineno} does not end the call")
 
 
@@ -89,14 +117,9 @@ def _statement(node: ast.stmt) -> Iterator[Branch]:
             is_elif = len(orelse) == 1 and isinstance(orelse[0], ast.If) and orelse[0].col_offset == node.col_offset
             yield from _block(orelse, f"not ({ast.unparse(test)})", is_elif)
             return
-        case ast.For(iter=over, body=body, orelse=orelse):
-            yield from _expression(over)
-            yield from _block(body, f"{ast.unparse(over)} is not empty")
-            yield from _block(orelse, f"the loop of line {node.lineno} ends")
-            return
-        case ast.While(test=test, body=body, orelse=orelse):
-            yield from _expression(test)
-            yield from _block(body, ast.unparse(test))
+        case ast.For(iter=head, body=body, orelse=orelse) | ast.While(test=head, body=body, orelse=orelse):
+            yield from _expression(head)
+            yield from _block(body, ast.unparse(head) + " is not empty" * isinstance(node, ast.For))
             yield from _block(orelse, f"the loop of line {node.lineno} ends")
             return
         case ast.Match(subject=subject, cases=cases):
@@ -110,9 +133,10 @@ def _statement(node: ast.stmt) -> Iterator[Branch]:
             yield from _statements(body)
             return
         case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=finalbody):
-            yield from _statements(body)
+            yield from _statements(body, tried=bool(handlers))
             for handler in handlers:
-                yield from _block(handler.body, f"line {node.lineno} fails")
+                yield Branch(tuple(handler.body), f"line {node.lineno} fails", is_handler=True)
+                yield from _statements(handler.body)
             yield from _block(orelse, f"line {node.lineno} does not fail")
             yield from _statements(finalbody)
             return
@@ -151,31 +175,26 @@ def _expression(node: ast.AST) -> Iterator[Branch]:
 
 def marked(tree: ast.Module) -> ast.Module:
     """`tree`, changed in place so that each branch calls `MARK` with its number when it runs."""
-    starts: dict[int, list[int]] = {}
-    arms: dict[int, int] = {}
+    numbers: dict[int, list[int]] = {}
     for number, branch in enumerate(branches(tree)):
-        first = branch.nodes[0]
-        if isinstance(first, ast.stmt):
-            starts.setdefault(id(first), []).append(number)
-        else:
-            arms[id(first)] = number
-    made = _Marking(starts, arms).visit(tree)
+        numbers.setdefault(id(branch.nodes[0]), []).append(number)
+    made = _Marking(numbers).visit(tree)
     assert isinstance(made, ast.Module)
     return ast.fix_missing_locations(made)
 
 
 class _Marking(ast.NodeTransformer):
-    def __init__(self, starts: dict[int, list[int]], arms: dict[int, int]) -> None:
-        self.starts, self.arms = starts, arms
+    """numbers: of the branches that begin with a node, by its id."""
+
+    def __init__(self, numbers: dict[int, list[int]]) -> None:
+        self.numbers = numbers
 
     def visit(self, node: ast.AST) -> ast.AST | list[ast.AST]:
-        numbers, arm = self.starts.get(id(node), []), self.arms.get(id(node))
+        marks = [_mark(number, node) for number in self.numbers.get(id(node), [])]
         made = self.generic_visit(node)
-        if arm is not None:
-            return ast.copy_location(ast.BoolOp(ast.Or(), [_mark(arm, node), made]), node)  # type: ignore[list-item]
-        if numbers:
-            return [*(ast.copy_location(ast.Expr(_mark(number, node)), node) for number in numbers), made]
-        return made
+        if marks and isinstance(made, ast.expr):
+            return ast.copy_location(ast.BoolOp(ast.Or(), [*marks, made]), node)
+        return [*(ast.copy_location(ast.Expr(mark), node) for mark in marks), made] if marks else made
 
 
 def _mark(number: int, where: ast.AST) -> ast.expr:
@@ -183,14 +202,17 @@ def _mark(number: int, where: ast.AST) -> ast.expr:
     return ast.copy_location(call, where)
 
 
-def without_untaken(source: str, taken: Collection[int]) -> tuple[str, tuple[str, ...]]:
+def without_untaken(source: str, taken: Collection[int], at_import: bool = False) -> tuple[str, tuple[str, ...]]:
     """`source` with a refusal in place of every branch that did not run, and "line N: condition" for each.
 
-    Branches that refuse already, or do nothing, are kept.
+    Branches that refuse already, or do nothing, are kept. at_import: also branches of what runs at import, which on
+    another machine may be others.
     """
     tree = syntax.parse(source)
     replaced = [
-        branch for number, branch in enumerate(branches(tree)) if number not in taken and not _is_refusal(branch)
+        branch
+        for number, branch in enumerate(branches(tree))
+        if number not in taken and at_import >= branch.at_import and not _is_refusal(branch)
     ]
     covered: set[int] = set()
     edits, conditions = [], []
@@ -198,7 +220,7 @@ def without_untaken(source: str, taken: Collection[int]) -> tuple[str, tuple[str
         if id(branch.nodes[0]) in covered:
             continue
         covered |= {id(inner) for node in branch.nodes for inner in ast.walk(node)}
-        words = f"not judged: line {branch.line}, where {branch.condition}"
+        words = f"{NOT_JUDGED}{branch.line}, where {branch.condition}"
         refusal = REFUSAL if isinstance(branch.nodes[0], ast.expr) else "raise NotImplementedError"
         edits.append(branch.replaced(f"{refusal}({words!r})"))
         conditions.append(str(branch))
@@ -209,6 +231,6 @@ def without_untaken(source: str, taken: Collection[int]) -> tuple[str, tuple[str
 
 
 def _is_refusal(branch: Branch) -> bool:
-    first = branch.nodes[0]
-    nothing = all(isinstance(node, ast.Pass | ast.Break | ast.Continue) for node in branch.nodes)
-    return nothing or isinstance(first, ast.Raise) or all(isinstance(node, ast.Assert) for node in branch.nodes)
+    if not branch.is_handler and all(isinstance(node, ast.Pass | ast.Break | ast.Continue) for node in branch.nodes):
+        return True
+    return isinstance(branch.nodes[0], ast.Raise) or all(isinstance(node, ast.Assert) for node in branch.nodes)

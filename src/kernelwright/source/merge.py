@@ -21,7 +21,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import base_name, bindings, free_names, names_in
+from kernelwright.source.bindings import base_name, bindings, free_names, imported, names_in, stored_names
 from kernelwright.source.edits import Edit, edited, narrowed
 from kernelwright.source.kernels import jit_functions
 from kernelwright.source.package import Import, Key, Module, NotCopiedError, Package
@@ -120,7 +120,7 @@ def _without(main: Module, copied: set[str]) -> list[Edit]:
     edits = []
     for node in main.tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            kept = [one for one in node.names if (one.asname or one.name.partition(".")[0]) not in copied]
+            kept = [one.alias for one in imported(node) if one.name not in copied]
             if len(kept) < len(node.names):
                 edits.append(Edit(node, node, narrowed(node, kept) if kept else ""))
     return edits
@@ -183,7 +183,7 @@ class _Copies:
         `NotCopiedError` where the module is used otherwise."""
         found = [one for one in ast.walk(statement) if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Load)
                  and isinstance(one.value, ast.Name) and one.value.id == name]  # fmt: skip
-        local = _local(statement)
+        local = stored_names(statement)
         if any(isinstance(one, ast.JoinedStr) and name in names_in(one) for one in ast.walk(statement)):
             raise NotCopiedError(f"{name} is used in an f-string, which may show its text")
         if name in local or len(found) < sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(statement)):
@@ -313,9 +313,3 @@ def _needs(statement: ast.stmt) -> set[str]:
     """The names of its module that a statement reads, those that a class binds and reads too."""
     found = free_names(statement, ("module", "class"))
     return found - {binding.name for binding in bindings(statement)} - {"__class__"}
-
-
-def _local(statement: ast.stmt) -> set[str]:
-    """Names that something in a statement binds."""
-    names = {one.id for one in ast.walk(statement) if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}
-    return names | {one.arg for one in ast.walk(statement) if isinstance(one, ast.arg)}

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import base_name, bindings, free_names
+from kernelwright.source.bindings import base_name, bindings, free_names, imported
 from kernelwright.textfile import read_text
 
 NEVER = frozenset({*sys.stdlib_module_names, "torch", "triton", "numpy"})
@@ -61,16 +61,14 @@ class Module:
     def imports(self) -> dict[str, list[Import]]:
         """The imports at module level, by the name that they bind; "*" stands for every name of a module."""
         found: dict[str, list[Import]] = {}
-        for node in (one for one in self.tree.body if isinstance(one, ast.Import | ast.ImportFrom)):
-            for alias in node.names:
-                if isinstance(node, ast.Import):
-                    top = alias.name.partition(".")[0]
-                    one = Import(alias.name if alias.asname else top, None, ast.Import([alias]))
-                    found.setdefault(alias.asname or top, []).append(one)
+        for node in self.tree.body:
+            for one in imported(node):
+                if isinstance(node, ast.ImportFrom):
+                    alone = ast.ImportFrom(node.module, [one.alias], node.level)
+                    made = Import("." * node.level + (node.module or ""), one.alias.name, alone)
                 else:
-                    module = "." * node.level + (node.module or "")
-                    one = Import(module, alias.name, ast.ImportFrom(node.module, [alias], node.level))
-                    found.setdefault(alias.asname or alias.name, []).append(one)
+                    made = Import(one.path, None, ast.Import([one.alias]))
+                found.setdefault(one.name, []).append(made)
         return found
 
     @cached_property

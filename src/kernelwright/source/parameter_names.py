@@ -17,11 +17,7 @@ def as_argument(name: str) -> str:
     return spelled if spelled.isidentifier() and not keyword.iskeyword(spelled) else f"_{spelled}"
 
 
-SPELLINGS: tuple[Callable[[str], str], ...] = (
-    str,
-    as_argument,
-    lambda name: name.rpartition(".")[2],
-)
+SPELLINGS: tuple[Callable[[str], str], ...] = (str, as_argument, lambda name: name.rpartition(".")[2])
 """Parameters with the same shape that are the same in one of these spellings belong together, earlier ones first: the
 name, the name as an argument (`linear_weight`), and its last part (`weight`)."""
 

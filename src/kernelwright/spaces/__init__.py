@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from kernelwright.errors import ConfigError
 from kernelwright.spaces.protocol import Sampler, SamplerFactory
-from kernelwright.spaces.samplers.local import local
-from kernelwright.spaces.samplers.optuna_tpe import optuna_tpe
+from kernelwright.spaces.samplers.local import Local
+from kernelwright.spaces.samplers.optuna_tpe import OptunaTpe
 from kernelwright.spaces.samplers.simple import exhaustive, random_draws
 from kernelwright.spaces.space import Config, Space
 from kernelwright.spaces.surrogate.sampler import Surrogate
 
 SAMPLERS: dict[str, SamplerFactory] = {
     "model": Surrogate,
-    "local": local,
+    "local": Local,
     "random": random_draws,
     "exhaustive": exhaustive,
-    "optuna": optuna_tpe,
+    "optuna": OptunaTpe,
 }
 
 

@@ -72,18 +72,6 @@ class RecordedSpace(Record, frozen=True, kw_only=True):
         return min((entry.time_us for entry in self.entries if entry.time_us is not None), default=None)
 
 
-class Replayed(Record, frozen=True, kw_only=True):
-    """The answer of a recorded device. label: "replayed", to be shown with it."""
-
-    label: Literal["replayed"] = "replayed"
-    status: Status
-    time_us: float | None
-    ci95_us: tuple[float, float] | None
-    reason: str
-    footprint: RecordedResources | None
-    seconds: float
-
-
 class RecordedDevice:
     """Replays the recorded result of each config."""
 
@@ -99,7 +87,7 @@ class RecordedDevice:
         how = "measured" if self.recorded.kind == "measured" else "estimated"
         return f"{device}, replayed ({how} {environment.date[:10]})"
 
-    def measure(self, config: Config) -> Replayed:
+    def measure(self, config: Config) -> Entry:
         """The recorded result of a config. Raises `RequestError` if it is not in the space or was never measured."""
         if not is_valid(self.recorded.space, config):
             raise RequestError(
@@ -113,14 +101,7 @@ class RecordedDevice:
                 f"the config {config} of {self.recorded.problem} was never measured",
                 "the record is not complete: go on with benchmarks/record_space.py",
             )
-        return Replayed(
-            status=entry.status,
-            time_us=entry.time_us,
-            ci95_us=entry.ci95_us,
-            reason=entry.reason,
-            footprint=entry.footprint,
-            seconds=entry.seconds,
-        )
+        return entry
 
 
 class Within:

@@ -105,12 +105,17 @@ def choices_near(parameter: Parameter, value: int, steps: int) -> tuple[int, ...
     return parameter.choices[max(0, place - steps) : place] + parameter.choices[place + 1 : place + 1 + steps]
 
 
+def written(space: Space) -> Config:
+    """The parameters' defaults: the config of the unchanged source."""
+    return {parameter.name: parameter.default for parameter in space.parameters}
+
+
 def default(space: Space) -> Config:
     """The parameters' defaults; if a restriction excludes these, the nearest config by `distance`.
 
     Raises `ConfigError` for a space without any config.
     """
-    plain = {parameter.name: parameter.default for parameter in space.parameters}
+    plain = written(space)
     if is_valid(space, plain):
         return plain
     nearest = min(configs(space), key=lambda config: distance(space, config, plain), default=None)

@@ -15,7 +15,7 @@ from typing import Any
 from kernelwright.errors import ConfigError
 from kernelwright.source import AUTOTUNE, Tunable, find_tunables
 from kernelwright.source import parse as syntax
-from kernelwright.spaces.space import Parameter, Space, default
+from kernelwright.spaces.space import Parameter, Space, default, written
 from kernelwright.spaces.written import candidate_for
 from kernelwright.textfile import read_text
 
@@ -160,7 +160,7 @@ def configs_from(rows: Sequence[Mapping[str, Any]], space: Space) -> tuple[list[
     found: list[dict[str, int]] = []
     useless = 0
     for row in rows:
-        config = {one.name: one.default for one in space.parameters}
+        config = written(space)
         named = {by_name[name][0]: value for name, value in row.items() if len(by_name.get(name, ())) == 1}
         choices = {one.name: one.choices for one in space.parameters}
         if not named or any(value not in choices[name] for name, value in named.items()):

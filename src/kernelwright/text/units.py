@@ -59,6 +59,16 @@ def share_text(fraction: float | None) -> str:
     return "-" if fraction is None else f"{100 * fraction:.1f} %" if fraction < 0.0995 else f"{100 * fraction:.0f} %"
 
 
+def range_text(ends: tuple[float, float] | None, digits: int = 2) -> str:
+    """The interval of a ratio: "1.44 to 1.46"; "-" for None."""
+    return "-" if ends is None else f"{ends[0]:.{digits}f} to {ends[1]:.{digits}f}"
+
+
+def interval_text(ends_us: tuple[float, float] | None, unit: Unit) -> str:
+    """The interval of a time, for a column with the heading `label`; "-" for None."""
+    return "-" if ends_us is None else f"{number_text(ends_us[0], unit)} to {number_text(ends_us[1], unit)}"
+
+
 def times_text(ratio: float) -> str:
     """A speedup: "1.45x"."""
     return f"{ratio:.2f}x"

@@ -3,5 +3,3 @@
 from kernelwright.tune.device import Device, LiveDevice, ReplayedDevice
 from kernelwright.tune.records import Advice, Choice, Outcome, Settings, Tried
 from kernelwright.tune.tune import tune
-
-__all__ = ["Advice", "Choice", "Device", "LiveDevice", "Outcome", "ReplayedDevice", "Settings", "Tried", "tune"]

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+from kernelwright.codec import shared
 from kernelwright.errors import ConfigError, RequestError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import (
@@ -197,10 +198,7 @@ class ReplayedDevice:
             status=replayed.status,
             reason=replayed.reason,
             times=(time,) if passed else (),
-            footprint=None if took is None else Footprint(
-                shared_bytes=took.shared_bytes, registers=took.registers, spill_bytes=took.spill_bytes, num_warps=None,
-                occupancy=took.occupancy,
-            ),
+            footprint=None if took is None else Footprint(**shared(took, Footprint), num_warps=None),
             stages_s={"recorded": replayed.seconds},
         )  # fmt: skip
 

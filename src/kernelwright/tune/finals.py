@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernelwright import stats
+from kernelwright.codec import shared
 from kernelwright.model import BenchReport, Implementation, Status
 from kernelwright.tune.device import Device
 from kernelwright.tune.records import FinalCase, Finalist, Footprint, Ratio, Tried
@@ -76,12 +77,12 @@ def run_finals(device: Device, chosen: Sequence[Tried], cases: Sequence[str]) ->
     named = {str(one.number): one.config for one in chosen}
     report = device.finals(named, against=str(reference.number)) if len(chosen) > 1 else None
     if report is None:
-        return [unpaired(one, reference, cases) for one in chosen]
-    found = [paired(one, reference, report) for one in chosen]
+        return [compare_unpaired(one, reference, cases) for one in chosen]
+    found = [compare_paired(one, reference, report) for one in chosen]
     return found if found[0].joint is not None else [found[0], *run_finals(device, chosen[1:], cases)]
 
 
-def paired(one: Tried, reference: Tried, report: BenchReport) -> Finalist:
+def compare_paired(one: Tried, reference: Tried, report: BenchReport) -> Finalist:
     found = []
     for case in report.cases:
         row = next((row for row in case.implementations if row.name == str(one.number)), None)
@@ -89,12 +90,7 @@ def paired(one: Tried, reference: Tried, report: BenchReport) -> Finalist:
         if row is None:
             found.append(FinalCase(case=case.case, status=Status.RUNTIME_ERROR, reason="the finals left it out"))
             continue
-        found.append(
-            FinalCase(
-                case=case.case, status=row.status, reason=row.reason, median_us=row.median_us, ci95_us=row.ci95_us,
-                ratio=_ratio(row, one is reference, base),
-            )
-        )  # fmt: skip
+        found.append(FinalCase(**shared(row, FinalCase), case=case.case, ratio=_ratio(row, one is reference, base)))
     floor = max((case.noise_floor or TIE for case in report.cases), default=TIE)
     return Finalist(number=one.number, cases=tuple(found), joint=joint_of(found, floor))
 
@@ -109,7 +105,7 @@ def _ratio(row: Implementation, is_reference: bool, base: Implementation | None)
     return Ratio(speedup=row.speedup, ci95=row.speedup_ci95, verdict=row.verdict or "tie")
 
 
-def unpaired(one: Tried, reference: Tried, cases: Sequence[str]) -> Finalist:
+def compare_unpaired(one: Tried, reference: Tried, cases: Sequence[str]) -> Finalist:
     """A finalist with ratios of times that were not measured in pairs. The interval of such a ratio combines the
     extreme ends of both intervals."""
     found = []

@@ -18,7 +18,7 @@ import msgspec
 
 from kernelwright.model import Status
 from kernelwright.spaces.protocol import Informed, Sampler
-from kernelwright.spaces.space import Config, Space, configs, is_valid, key, product_size
+from kernelwright.spaces.space import Config, Space, configs, is_valid, key, product_size, written
 from kernelwright.tune.device import Device
 from kernelwright.tune.records import Footprint, Found, Origin, Settings, Tried
 
@@ -69,19 +69,18 @@ class Search:
         device: Device,
         space: Space,
         sampler: Sampler,
-        written: Config,
         imported: Sequence[Config],
         settings: Settings,
         on_tried: Callable[[Tried], None],
         advised: Sequence[Config] = (),
         cores: int | None = None,
     ) -> None:
-        """written: the config of the unchanged source. imported and advised: configs from a file and from a model that
-        the sampler was given. cores: number of cores to compile on; None: this machine's."""
+        """imported and advised: configs from a file and from a model that the sampler was given. cores: number of cores
+        to compile on; None: this machine's."""
         self.tried: list[Tried] = []
         self.stopped = ""
         self._device, self._space, self._sampler, self._settings = device, space, sampler, settings
-        self._written, self._on_tried = written, on_tried
+        self._written, self._on_tried = written(space), on_tried
         self._foreseen = max(0, min(MOST_FORESEEN, (cores or os.cpu_count() or 1) - 2 * settings.in_flight))
         self._named: dict[tuple[int, ...], Origin] = {key(space, config): "imported" for config in imported}
         self._named |= {key(space, config): "advised" for config in advised}

@@ -47,9 +47,8 @@ def tune(
     began_s = time.monotonic()
     advised = [] if advice is None else [config for config in advice.configs if is_valid(space, config)]
     read = [config for config in imported if is_valid(space, config)]
-    written = {parameter.name: parameter.default for parameter in space.parameters}
     asked = sampler(space, settings.seed, first=(default(space), *advised, *read))
-    search = Search(device, space, asked, written, read, settings, on_tried, advised)
+    search = Search(device, space, asked, read, settings, on_tried, advised)
     search.run()
     info = None if isinstance(problem, str) else problem
     outcome = Outcome(
@@ -72,10 +71,10 @@ def tune(
         unqualified=unqualified,
         library=device.library,
     )
-    return concluded(outcome, device, on_stage, began_s)
+    return conclude(outcome, device, on_stage, began_s)
 
 
-def concluded(outcome: Outcome, device: Device, on_stage: Callable[[str], None], began_s: float) -> Outcome:
+def conclude(outcome: Outcome, device: Device, on_stage: Callable[[str], None], began_s: float) -> Outcome:
     """The outcome with finals and choices, if a config passed.
 
     If all finalists but the reference fail their confirmation (such as large blocks that are wrong on odd shapes),

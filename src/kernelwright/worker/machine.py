@@ -11,7 +11,6 @@ import glob
 import socket
 import subprocess
 from collections.abc import Iterator
-from typing import Any
 
 from kernelwright import codec
 from kernelwright.errors import WorkerError
@@ -19,6 +18,7 @@ from kernelwright.model import Attempt, Machine
 from kernelwright.python import python
 from kernelwright.worker.confine import IN_FORCE
 from kernelwright.worker.confine.allowance import ALLOWANCES
+from kernelwright.worker.confine.intruder import Intrude, Intruded, Target
 from kernelwright.worker.processes.channel import ChannelClosed, ChannelTimeout
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.profile import ncu
@@ -46,14 +46,14 @@ def machine(processes: Processes) -> Machine:
 def gpu(processes: Processes) -> str:
     found = processes.machine
     if not processes.on_gpu:
-        return f"none: {found['why_not']}; kernels are compiled for {processes.target.name} and interpreted on the CPU"
-    return f"{found['device']}, {processes.target.name}, {found['memory_bytes'] / 2**30:.0f} GiB"
+        return f"none: {found.why_not}; kernels are compiled for {processes.target.name} and interpreted on the CPU"
+    return f"{found.device}, {processes.target.name}, {found.memory_bytes / 2**30:.0f} GiB"
 
 
 def nvml(processes: Processes) -> str:
     if not processes.on_gpu:
         return "not asked: no GPU"
-    driver = processes.machine["driver"]
+    driver = processes.machine.driver
     if driver is None:
         return "not available: nvidia-ml-py is not installed (pip install 'kernelwright[gpu]'); clocks are not read"
     return f"answers; driver {driver}"
@@ -93,26 +93,25 @@ def intrusion(processes: Processes, brief: bool = False) -> tuple[dict[str, str]
     attempts: list[Attempt] = []
     with port_and_process() as (port, process):
         devices = sorted(path for pattern in DEVICES for path in glob.glob(pattern))
-        target = {"port": port, "file": str(secret), "process": process, "devices": devices}
+        target = Target(port=port, file=str(secret), process=process, devices=tuple(devices))
         for role in ALLOWANCES:
-            found = intruded(processes, role, target, brief)
-            measures = measures or found["measures"]
-            attempts += codec.record(found["attempts"], list[Attempt])
+            found = send_intruder(processes, Intrude(role=role, target=target, brief=brief))
+            measures = measures or found.measures
+            attempts += found.attempts
     return measures, tuple(attempts)
 
 
-def intruded(processes: Processes, role: str, target: dict[str, Any], brief: bool) -> dict[str, Any]:
-    """Report of an intruder in the sandbox of `role`. Raises `WorkerError` if it does not report."""
-    options = {"role": role, "target": target, "brief": brief}
-    intruder = processes.spawn("intruder", options, log=True, interpret=role == "interpreter")
+def send_intruder(processes: Processes, job: Intrude) -> Intruded:
+    """Report of an intruder. Raises `WorkerError` if it does not report."""
+    intruder = processes.spawn("intruder", log=True, interpret=job.role == "interpreter")
     try:
-        found: dict[str, Any] = intruder.channel.receive(INTRUDER_S)
+        intruder.channel.send(job)
+        return codec.record(intruder.channel.receive(INTRUDER_S), Intruded)
     except (ChannelClosed, ChannelTimeout) as error:
         what = str(error) or "no answer in time"
         raise WorkerError(f"the sandbox could not be tested: {what}", intruder.printed(800) or None) from error
     finally:
         intruder.kill()
-    return found
 
 
 @contextlib.contextmanager

@@ -8,25 +8,27 @@ from __future__ import annotations
 import datetime
 import functools
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from kernelwright import __version__, codec, roofline
+import msgspec
+
+from kernelwright import __version__, roofline
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.model import (
     AS_KEPT,
     Case,
+    CaseFacts,
     CaseInfo,
     CaseQualification,
     Environment,
     Generated,
-    LibraryMode,
     Loading,
     ProblemInfo,
     Profile,
     QualificationReport,
 )
 from kernelwright.worker.judge import messages as to_judge
+from kernelwright.worker.judge.messages import CaseRead
 from kernelwright.worker.machine import sandbox
 from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.library_faults import Library, budget
@@ -34,7 +36,7 @@ from kernelwright.worker.plan.plan import ITEMSIZE, itemsize
 from kernelwright.worker.processes.processes import Processes
 
 
-def left_out(cases: list[Case], timed: tuple[str, ...]) -> set[str]:
+def left_out(cases: Sequence[Case], timed: tuple[str, ...]) -> set[str]:
     """Names of the scored cases that are not among `timed`; none if it is (). Raises `ProblemError` for a name that is
     no scored case."""
     scored = [case.name for case in cases if case.timed]
@@ -44,7 +46,7 @@ def left_out(cases: list[Case], timed: tuple[str, ...]) -> set[str]:
     return {name for name in scored if timed and name not in timed}
 
 
-def wider(cases: list[Case]) -> set[str]:
+def wider(cases: Sequence[Case]) -> set[str]:
     """Names of small and held-out cases whose dtype is wider than that of every scored case.
 
     A tile that is best for two-byte elements may not fit into shared memory with four-byte elements. Returns an empty
@@ -60,21 +62,10 @@ def width_of(case: Case) -> int:
     return itemsize(case.dtype) if case.dtype in ITEMSIZE else 0
 
 
-ARGUMENTS = ("input_names", "arguments", "keywords", "parameters", "init", "init_names")
-"""The fields of a CaseShape that describe constructor and forward arguments; a CaseInfo has them too."""
+def with_bound(read: CaseRead, peaks: dict[str, float], source: str) -> CaseInfo:
+    least = roofline.bound(read.bytes, read.written_bytes, read.flop_by_dtype, peaks, source, read.stated)
+    return CaseInfo(**{name: getattr(read, name) for name in CaseFacts.__struct_fields__}, bound=least)
 
-
-def case_info(read: dict[str, Any], shape: CaseShape, peaks: dict[str, float], source: str) -> CaseInfo:
-    """A case as the judge describes it, with its roofline bound. read: the judge's description; three keys are taken
-    out of it."""
-    written_bytes, flop_by_dtype, stated = (read.pop(key) for key in ("written_bytes", "flop_by_dtype", "stated"))
-    least = roofline.bound(read["bytes"], written_bytes, flop_by_dtype, peaks, source, stated)
-    arguments = {name: codec.plain(getattr(shape, name)) for name in ARGUMENTS}
-    return codec.record(read | arguments | {"bound": codec.plain(least)}, CaseInfo)
-
-
-DEFAULT_LIBRARY: LibraryMode = "finish"
-"""The library mode of a problem that states none."""
 
 UNCHECKED = QualificationReport(problem="", qualifies=None)
 
@@ -107,21 +98,23 @@ class Session:
             self._qualified.clear()
             self.report = UNCHECKED
             read = self.processes.read(to_judge.Load(path=path, loading=loading))
-            found = tuple(codec.record(case["case"], Case) for case in read["cases"])
+            found = tuple(one.case for one in read.cases)
             problem = self.processes.problem = to_judge.Load(path=path, cases=found)
-            every = codec.record(self.processes.ask_judge(to_judge.Shapes()), list[CaseShape])
             peaks, source = self.processes.peaks()
-            shapes = {shape.name: shape for shape in every}
-            cases = [case_info(case, shapes[case["case"]["name"]], peaks, source) for case in read.pop("cases")]
-            dropped = left_out([info.case for info in cases], loading.cases)
+            dropped = left_out(found, loading.cases)
             if loading.narrow:
-                dropped |= wider([info.case for info in cases if info.case.name not in dropped])
-            kept = [info for info in cases if info.case.name not in dropped]
-            self._shapes = tuple(shape for shape in every if shape.name.partition("/")[0] not in dropped)
-            stated = loading.library or read.pop("library")
-            read |= {"library": stated or DEFAULT_LIBRARY, "is_library_stated": stated is not None}
-            read |= {"cases": codec.plain(kept), "dtype": loading.dtype}
-            self._problem, self._info = problem, codec.record(read, ProblemInfo)
+                dropped |= wider([case for case in found if case.name not in dropped])
+            self._shapes = tuple(shape for shape in read.shapes if shape.name.partition("/")[0] not in dropped)
+            self._problem, self._info = (
+                problem,
+                msgspec.structs.replace(
+                    read.problem,
+                    cases=tuple(with_bound(one, peaks, source) for one in read.cases if one.case.name not in dropped),
+                    dtype=loading.dtype,
+                    library=loading.library or read.problem.library,
+                    is_library_stated=loading.library is not None or read.problem.is_library_stated,
+                ),
+            )
             return self._info
 
     def loaded(self) -> ProblemInfo:
@@ -154,8 +147,7 @@ class Session:
         with self.processes.lease:
             key = case, draws
             if key not in self._qualified:
-                answer = self.processes.ask_judge(to_judge.Qualify(case=case, draws=draws))
-                self._qualified[key] = answer if isinstance(answer, str) else codec.record(answer, CaseQualification)
+                self._qualified[key] = self.processes.ask_judge(to_judge.Qualify(case=case, draws=draws))
             return self._qualified[key]
 
     def profile(self, key: str, take: Callable[[], Profile]) -> Profile:
@@ -177,13 +169,18 @@ class Session:
         """See `machine.sandbox`; tried once."""
         return sandbox(self.processes, self._is_weak_allowed)
 
+    @property
+    def is_weak(self) -> bool:
+        """Whether code of a candidate reaches what is the user's, and runs all the same because that was allowed."""
+        return self._is_weak_allowed and self.sandbox[0].startswith("WEAK")
+
     def environment(self) -> Environment:
         machine, versions = self.processes.machine, self.processes.compilers.ready()
         peaks, source = self.processes.peaks()
         return Environment(
-            device=machine["device"], target=self.processes.target.name, python=machine["python"],
-            torch=versions["torch"], triton=versions["triton"], driver=machine["driver"],
+            device=machine.device, target=self.processes.target.name, python=machine.python,
+            torch=versions["torch"], triton=versions["triton"], driver=machine.driver,
             kernelwright=__version__, peaks=peaks, peaks_source=source,
-            gpu=machine["uuid"] or "", sandbox=self.sandbox[0], refusal=self.sandbox[1],
+            gpu=machine.uuid or "", sandbox=self.sandbox[0], refusal=self.sandbox[1],
             date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         )  # fmt: skip

@@ -80,7 +80,7 @@ def main() -> NoReturn:
     adopt_orphans()  # so that `kill_all` can wait for every descendant
     ending = Ending(make_scratch())
     keep_short(ending.scratch)
-    signal.signal(signal.SIGTERM, ending.signalled)
+    signal.signal(signal.SIGTERM, ending.on_signal)
     requests: SimpleQueue[Any] = SimpleQueue()
     out = Answers(answers)
     threading.Thread(target=read, args=(requests, ending, out), daemon=True).start()
@@ -113,7 +113,7 @@ class Ending:
         finally:
             os._exit(status)
 
-    def signalled(self, number: int, frame: FrameType | None) -> None:
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
         """Signal handler that starts the shutdown; does nothing if this thread already does it."""
         if self._threads[:1] != [threading.get_ident()]:
             self.end(128 + number)
@@ -170,8 +170,8 @@ def cores_of(options: argparse.Namespace) -> int:
 def hello(processes: Processes) -> Hello:
     machine, versions = processes.machine, processes.compilers.ready()
     return Hello(
-        protocol=PROTOCOL, kernelwright=__version__, host=socket.gethostname(), device=machine["device"],
-        gpu=machine["uuid"], target=processes.target.name, driver=machine["driver"], torch=versions["torch"],
+        protocol=PROTOCOL, kernelwright=__version__, host=socket.gethostname(), device=machine.device,
+        gpu=machine.uuid, target=processes.target.name, driver=machine.driver, torch=versions["torch"],
         triton=versions["triton"], cores=processes.cores,
     )  # fmt: skip
 
@@ -246,7 +246,7 @@ def respond(session: Session, call: ToWorker) -> Any:
         case DescribeMachine():
             return machine(session.processes)
         case LoadProblem(path=path, loading=loading, files=files):
-            path = str(placed(session.processes.scratch, files) / path) if files else path
+            path = str(place_files(session.processes.scratch, files) / path) if files else path
             return session.load(path, loading)
         case QualifyProblem(every=every):
             return qualify(session, every)
@@ -266,7 +266,7 @@ def respond(session: Session, call: ToWorker) -> Any:
             raise WorkerError("the worker answers this when it reads it")
 
 
-def placed(scratch: Path, files: Mapping[str, bytes]) -> Path:
+def place_files(scratch: Path, files: Mapping[str, bytes]) -> Path:
     """Write a problem's files and return their folder, whose name is a hash of their paths and contents. Raises
     WorkerError for a path that leads out of the folder."""
     folder = scratch / "problems" / codec.sha(codec.encode([[name, files[name]] for name in sorted(files)]))[:16]

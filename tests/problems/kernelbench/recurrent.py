@@ -17,11 +17,7 @@ batch, length, size, hidden, layers = 3, 6, 5, 7, 2
 
 
 def get_inputs():
-    return [
-        torch.randn(batch, length, size),
-        torch.randn(layers, batch, hidden),
-        torch.randn(layers, batch, hidden),
-    ]
+    return [torch.randn(batch, length, size), torch.randn(layers, batch, hidden), torch.randn(layers, batch, hidden)]
 
 
 def get_init_inputs():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+import scripts
 from browser import DESK, PHONE, chromium, visit
 from kernelwright.journal import Journal
 from kernelwright.report.page import html_page
@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[3]
 REAL_RUN = ROOT / "gallery" / "max_pool3d" / "runs" / "mailbox"
 EXAMPLE = ROOT / "docs" / "example" / "report.html"
 SIZES = {"desk": DESK, "phone": PHONE}
+FIRST_SCREEN = {"width": 1280, "height": 800}
 
 
 @pytest.fixture(scope="module")
@@ -127,26 +128,35 @@ def test_a_hostile_candidate_runs_nothing_even_if_escaping_failed(browser: Brows
         assert any("Content Security Policy" in fault for fault in seen.faults)
 
 
-@pytest.mark.parametrize(
-    ("name", "dark", "size", "opened"),
-    [
-        ("light", False, DESK, None),
-        ("dark", True, {"width": 1180, "height": 1000}, "trial-25"),
-        ("phone", False, PHONE, "candidates"),
-    ],
-)
-def test_it_can_be_looked_at(
-    browser: Browser, url: str, tmp_path: Path, name: str, dark: bool, size: dict[str, int], opened: str | None
+@pytest.mark.parametrize("size", [FIRST_SCREEN, PHONE], ids=["desk", "phone"])
+def test_the_first_screen_has_verdict_times_kernel_and_finding(
+    browser: Browser, url: str, size: dict[str, int]
 ) -> None:
-    """Pictures of what a reader sees; KERNELWRIGHT_SCREENSHOTS names a folder to keep them in (`make example`)."""
-    file = Path(os.environ.get("KERNELWRIGHT_SCREENSHOTS", tmp_path)) / f"{name}.png"
-    with visit(browser, url, dark, size) as seen:
-        if opened is not None:
-            seen.page.locator("button[data-fold=open]").click()
-            seen.page.locator("#look-25 > summary").click()
-            seen.page.locator(f"#{opened}").evaluate("e => e.scrollIntoView()")
-        seen.page.screenshot(path=file)
-    assert file.read_bytes().startswith(b"\x89PNG\r\n")
+    with visit(browser, url, False, size) as seen:
+        columns = seen.page.locator("#times thead th")
+        assert columns.all_inner_texts()[:5] == ["case", "ours", "eager", "compile", "max-autotune"]
+        cells = seen.page.locator("#times tbody td")
+        asked = [seen.page.locator(one) for one in ("#verdict", "#finding h2 + .caption")]
+        for one in (*asked, *(each.nth(place) for each in (columns, cells) for place in range(5))):
+            box = one.bounding_box()
+            assert box is not None
+            assert box["x"] + box["width"] <= size["width"]
+            assert box["y"] + box["height"] <= size["height"]
+        kernel = seen.page.locator("#kernel-source").bounding_box()
+        assert kernel is not None
+        assert size["height"] - kernel["y"] >= 60, "three lines of it"
+
+
+def test_a_point_of_the_picture_leads_to_its_trial_and_opens_it(browser: Browser, url: str) -> None:
+    with visit(browser, url) as seen:
+        trial = seen.page.locator("#look-31 > .facts")
+        assert not trial.is_visible(), "it is a tuning that folds"
+        seen.page.locator("#convergence a[href='#trial-31']").dispatch_event("click")
+        trial.wait_for()
+        box = seen.page.locator("#trial-31").bounding_box()
+        assert box is not None
+        assert -1 <= box["y"] < DESK["height"]
+        assert seen.faults == []
 
 
 def test_a_long_tree_is_folded_on_a_phone_and_open_on_a_desk(browser: Browser, url: str) -> None:
@@ -160,12 +170,19 @@ def test_a_long_tree_is_folded_on_a_phone_and_open_on_a_desk(browser: Browser, u
 
 
 def test_the_page_uses_its_width_on_a_desk(browser: Browser, url: str) -> None:
-    with visit(browser, url, False, {"width": 1280, "height": 800}) as seen:
+    with visit(browser, url, False, FIRST_SCREEN) as seen:
         left, right = (seen.page.locator(f"#{one} svg").bounding_box() for one in ("convergence", "roofline"))
         assert left is not None
         assert right is not None
         assert abs(left["y"] - right["y"]) < 2
         assert right["x"] + right["width"] > 1150
+
+
+def test_the_pictures_of_the_docs_are_small_and_are_those_that_the_program_makes() -> None:
+    pictures = {file.stem: file.stat().st_size for file in EXAMPLE.parent.glob("*.png")}
+    made = scripts.script("report_pictures", ROOT / "docs")
+    assert {*made.PICTURES, "convergence", "roofline"} == set(pictures)
+    assert [name for name, size in pictures.items() if size > 150_000] == []
 
 
 def test_the_example_in_the_docs_is_such_a_page(browser: Browser, url: str) -> None:

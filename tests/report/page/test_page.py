@@ -16,6 +16,7 @@ from kernelwright.report.content import Content
 from kernelwright.report.page import html_page, markdown_page
 from kernelwright.report.page.several import several_page
 from kernelwright.report.several import Line
+from kernelwright.report.state import State
 from kernelwright.report.view import RunView
 from kernelwright.text.escape import ACTS
 from samples import failed, passed, run_view, short_run
@@ -93,7 +94,8 @@ def test_a_page_has_every_section_and_every_trial() -> None:
     elements = Elements(html_page(measured()))
     sections = [attributes["id"] for attributes in elements.named("section")]
     assert sections == [
-        "convergence", "roofline", "cases", "candidates", "kernel", "cost", "environment", "repeat",
+        "cases", "finding", "kernel", "convergence", "roofline", "resources", "candidates", "cost", "environment",
+        "repeat",
     ]  # fmt: skip
     folds = {attributes.get("id") for attributes in elements.named("details")}
     assert {f"trial-{number}" for number in range(6)} <= folds
@@ -129,7 +131,8 @@ def test_a_page_names_nothing_to_fetch_and_its_policy_allows_only_its_own_script
     html = html_page(measured())
     elements = Elements(html)
     sources = [(tag, a.get("src") or a.get("href")) for tag, a in elements.seen if tag not in ("use",)]
-    assert {source for _, source in sources if source} == {"data:,"}
+    ids = {f"#{attributes['id']}" for _, attributes in elements.seen if "id" in attributes}
+    assert {source for _, source in sources if source} - ids == {"data:,"}
     assert re.findall(r"url\((?!#)", html) == []
     assert "@import" not in html
     policy = next(a["content"] for a in elements.named("meta") if a.get("http-equiv") == "Content-Security-Policy")
@@ -155,6 +158,7 @@ def test_estimates_are_called_estimates_and_replays_replays() -> None:
     estimated = html_page(run_view(short_run(), confirmed={4: passed(26.0)}))
     assert "Every time on this page is an estimate" in estimated
     assert "is estimated to take 26.00 µs (estimate)" in estimated
+    assert Elements(estimated).named("svg") == [], "no picture is made from estimates"
     assert "estimate" not in html_page(measured())
     assert "replayed from an earlier run" in html_page(measured(proposer="replay"))
     assert "replayed" not in html_page(measured())
@@ -169,13 +173,27 @@ def test_a_run_in_which_nothing_is_finished_or_nothing_passed_has_a_page(page: o
 
 
 def test_the_cases_show_time_interval_ratio_and_bound_together() -> None:
-    grid = Content(measured()).cases
-    assert grid is not None
-    square = next(dict(zip(grid.header, row, strict=True)) for row in grid.rows if row[0] == "square")
+    cases = Content(measured()).cases
+    assert cases is not None
+    square = next(dict(zip(cases.grid.header, row, strict=True)) for row in cases.grid.rows if row[0] == "square")
     assert square == {
-        "case": "square", "": "", "status": "passed", "error / allowed": "-", "time (µs)": "26.00",
-        "95 % interval": "-", "starter": "40.00", "ratio": "1.54x", "bound": "16.00", "of the bound": "62 %",
-    }  # fmt: skip
+        "case": "square", "": "", "status": "passed", "time (µs)": "26.00",
+        "starter": "40.00", "ratio": "1.54x", "bound": "16.00", "of the bound": "62 %",
+    }, "no column that is empty in every row"  # fmt: skip
+
+
+def test_the_table_of_a_folder_has_no_empty_column_and_links_to_the_pages_that_are_there() -> None:
+    page = several_page(
+        "two", [Line(name="a b", state=State.PLAUSIBLE), Line(name="c", state=State.LEFT)], {"a b"}, None
+    )
+    assert re.findall(r"<th[^>]*>([^<]*)</th>", page) == ["problem", "state", "trials"]
+    assert [link["href"] for link in Elements(page).named("a")] == ["a%20b/report.html"]
+
+
+def test_a_run_without_a_kernel_says_first_why() -> None:
+    seed = msgspec.structs.replace(short_run()[0], evaluation=failed())
+    (why,) = Content(run_view((seed,))).first
+    assert why.grid.rows == (("wrong", "1", "0", "tiny: element (0, 3) is off by 0.5"),)
 
 
 def test_markdown_holds_the_same_verdict_and_no_markup_from_a_run() -> None:

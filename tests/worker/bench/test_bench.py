@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from kernelwright import codec
-from kernelwright.worker.bench import clock, nvml
 from kernelwright.worker.bench import messages as to_bench
 from kernelwright.worker.bench.bench import Bench, respond
+from kernelwright.worker.clock import clock, nvml
 from kernelwright.worker.plan.library import exact_products
 from kernelwright.worker.plan.plan import Buffer, Plan
 

@@ -9,7 +9,8 @@ import pytest
 from kernelwright.model import TensorSpec
 from kernelwright.worker.bounds.case_work import case_work, flop_stated
 from kernelwright.worker.bounds.indices import READ_ALIKE
-from kernelwright.worker.judge.judge import Judge, described_work
+from kernelwright.worker.judge.judge import Judge, case_read
+from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.reference import load
 from kernelwright.worker.reference.load import Specs
 
@@ -71,13 +72,13 @@ def test_ids_that_forward_makes_are_taken_to_be_equal_where_it_cannot_be_run(tmp
 
 
 def test_a_judge_tells_what_a_case_reads_writes_and_multiplies(lookup: str) -> None:
-    large, little = Judge("cpu").load(lookup)["cases"]
-    rows = large["reads"][1]["bytes"] // 2048
+    large, little = Judge("cpu").load(lookup).cases
+    rows = large.reads[1].bytes // 2048
     assert 50 < rows <= 64
-    assert large["bytes"] == rows * 2048 + 64 * 8 + 64 * 2048
-    assert (large["written_bytes"], large["flop_by_dtype"], large["stated"]) == (64 * 2048, {}, [])
-    assert [read["name"] for read in little["reads"]] == ["input ids", "parameter table.weight"]
-    assert little["assumed"] == ()
+    assert large.bytes == rows * 2048 + 64 * 8 + 64 * 2048
+    assert (large.written_bytes, large.flop_by_dtype, large.stated) == (64 * 2048, {}, ())
+    assert [read.name for read in little.reads] == ["input ids", "parameter table.weight"]
+    assert little.assumed == ()
 
 
 def given(*dtypes: str) -> Specs:
@@ -105,6 +106,7 @@ def test_stated_bytes_divide_into_read_and_written_as_the_derived_do(lookup: str
     problem = load.load_problem(lookup)
     little = problem.cases[1]
     work, shapes = problem.least_work(little), problem.specs(little)
-    told = described_work(work, shapes, None, 10 * work.bytes)
-    assert (told["bytes"], told["written_bytes"]) == (10 * work.bytes, 10 * work.written_bytes)
-    assert (told["stated"], told["flop"]) == (["bytes"], 0)
+    shape = CaseShape(name="little", inputs=(), input_names=(), parameters={}, init=(), init_names=())
+    told = case_read(little, shape, shapes, work, None, 10 * work.bytes)
+    assert (told.bytes, told.written_bytes) == (10 * work.bytes, 10 * work.written_bytes)
+    assert (told.stated, told.flop) == (("bytes",), 0)

@@ -14,6 +14,7 @@ from triton.runtime.driver import driver
 
 from kernelwright import codec
 from kernelwright.devices import find_target
+from kernelwright.worker.compile import messages
 from kernelwright.worker.compile.compiler import compiled, leave_installation_unread, unfair_in, untrue_on_interpreter
 from kernelwright.worker.compile.target import install
 from kernelwright.worker.plan.plan import Argument, Descriptor, Launch, Tensor, Value, View
@@ -66,7 +67,9 @@ def one(
         "BLOCK": Value(kind="int", text=str(block)),
     }  # fmt: skip
     launch = Launch(kernel="k", grid=grid, arguments=arguments, options=options or {})
-    answer = codec.decode(codec.encode(compiled(text, launch, TARGET, folder)), dict[str, Any])
+    answer = codec.decode(
+        codec.encode(compiled(messages.Compile(kernels=text, launch=launch), TARGET, folder)), dict[str, Any]
+    )
     return answer
 
 

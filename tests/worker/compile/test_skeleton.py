@@ -12,7 +12,7 @@ from triton.runtime.driver import driver
 
 from kernelwright.devices import find_target
 from kernelwright.worker.compile.compiler import compiled
-from kernelwright.worker.compile.messages import Compiled
+from kernelwright.worker.compile.messages import Compile, Compiled
 from kernelwright.worker.compile.skeleton import Line, Skeleton
 from kernelwright.worker.compile.target import install
 from kernelwright.worker.plan.plan import Argument, Descriptor, Launch, Tensor, Tuple, Value, View
@@ -36,7 +36,8 @@ def made(folder: Path, body: tuple[str, ...], arguments: dict[str, Argument]) ->
     names = ", ".join(f"{name}: tl.constexpr" if name.isupper() else name for name in given)
     text = "import triton\nimport triton.language as tl\n\n\n@triton.jit(noinline=True)\ndef other(y):\n"
     text += "    tl.store(y, 1.0)\n\n\n@triton.jit\ndef k(" + names + "):\n" + textwrap.indent("\n".join(body), "    ")
-    answer = compiled(text, Launch(kernel="k", grid=(1,), arguments=given, options={}), TARGET, folder)
+    job = Compile(kernels=text, launch=Launch(kernel="k", grid=(1,), arguments=given, options={}))
+    answer = compiled(job, TARGET, folder)
     assert isinstance(answer, Compiled), answer
     return answer.skeleton, given
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -77,9 +78,20 @@ def test_symbols_take_half_of_the_time_and_are_not_tried_again(tmp_path: Path, m
     monkeypatch.setattr(series, "capture", capture)
     found = made(tmp_path, ENDING_S + 2)
     assert found.ordinary() == (TIMED,)
-    assert found.faults == {"captures at all sizes": "it took over 1 s"}
+    assert found.faults == {"captures at all sizes": "it took over 1 s of processor time"}
     assert found.templates() == (TIMED,)
     assert "templates at all sizes" not in found.faults
+
+
+def test_time_in_which_other_programs_have_the_processor_is_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def capture(problem: Any, case: Any, symbols: Any = None) -> Capture:
+        time.sleep(1.5)
+        return SYMBOLS if symbols else TIMED
+
+    monkeypatch.setattr(series, "capture", capture)
+    assert made(tmp_path, ENDING_S + 2).ordinary() == (SYMBOLS,)
 
 
 def test_a_fault_at_the_timed_sizes_is_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

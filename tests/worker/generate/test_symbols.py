@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import sympy
 import torch
+from torch._inductor import ir, tiling_utils
+from torch._inductor.sizevars import SizeVarAllocator
+from torch._inductor.virtualized import V
 from torch.utils._sympy.functions import (
     CeilToInt,
     FloatPow,
@@ -23,6 +27,7 @@ from torch.utils._sympy.functions import (
 from kernelwright.model import Loading
 from kernelwright.worker.generate.counting import counting_with_symbols
 from kernelwright.worker.generate.expressions import spelled
+from kernelwright.worker.generate.hints import choosing_by_hints
 from kernelwright.worker.generate.symbols import Symbols, numbers_to_try
 from kernelwright.worker.reference.derive import load_with_cases
 from kernelwright.worker.reference.unmade import faked
@@ -105,6 +110,19 @@ def test_a_side_after_a_window_of_stride_1_takes_the_place_of_the_whole_side(sym
     assert symbols.hint(height) == 64
 
 
+def test_no_symbol_has_the_name_of_one_of_an_earlier_capture() -> None:
+    """PyTorch names symbols by a hash below 100, and keeps what it computed of them by name."""
+    sides = {f"side_{number}": 64 for number in range(40)}
+    found: list[str] = []
+    for _ in range(3):
+        made = Symbols(sides)
+        with counting_with_symbols(made):
+            halves = [one // 2 for one in made.numbers.values()]
+            assert {one.node.expr for one in halves} <= made.values.keys()
+        found += map(str, made.values)
+    assert len(set(found)) == len(found) == 240
+
+
 def test_sizes_are_told_by_shapes(symbols: Symbols, both: Both) -> None:
     height, width = symbols.numbers.values()
     with faked(symbols.env):
@@ -175,3 +193,23 @@ def test_numbers_that_no_case_changes_are_the_first_to_stay_numbers(tmp_path: Pa
     assert attempts == [
         {"rows": 4096, "width": 256, "count": 50}, {"rows": 4096, "width": 256}, {"rows": 4096},
     ]  # fmt: skip
+
+
+def test_the_index_that_is_adjacent_in_memory_is_found_where_products_are_multiplied_out(symbols: Symbols) -> None:
+    height, width = symbols.values
+    image, row, column = indices = sympy.symbols("n0:3", integer=True, nonnegative=True)
+    place = sympy.expand(image * (height + 1) * (width + 1) + row * (width + 1) + column)
+    graph: Any = SimpleNamespace(sizevars=SimpleNamespace(shape_env=symbols.env))
+    with choosing_by_hints(symbols), V.set_graph_handler(graph):
+        found = tiling_utils.find_coalesced_var(place, dict(zip(indices, (4, height, width), strict=True)))
+    assert found == column
+
+
+def test_the_order_of_strides_is_that_at_the_captured_size(symbols: Symbols) -> None:
+    height, width = symbols.values
+    graph: Any = SimpleNamespace(sizevars=SizeVarAllocator(symbols.env))
+    pixels = (height + 1) * (width + 2)
+    layout = ir.FixedLayout(torch.device("cpu"), torch.float32, [4, 4], [pixels * height * width, pixels])
+    with choosing_by_hints(symbols), V.set_graph_handler(graph):
+        assert layout.is_stride_ordered([1, 0])
+        assert not layout.is_stride_ordered([0, 1])

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from kernelwright.model import Status
 from kernelwright.worker.judge.choices import Choosing, Pick
 from kernelwright.worker.judge.judge import Judge
 from kernelwright.worker.reference import values
@@ -195,6 +196,31 @@ def test_a_row_of_which_some_values_are_of_one_order_and_some_of_another_is_wron
         return torch.where(torch.arange(6) % 2 == 0, one, other)
 
     assert values.TIED in refused(of_places, mixed)
+
+
+def in_queues(at: Tensor) -> Tensor:
+    """The place of each row among those with the same first choice."""
+    chosen = torch.nn.functional.one_hot(at[:, 0], 64)
+    return (chosen.cumsum(0) * chosen).sum(-1)
+
+
+def test_what_forward_computes_of_an_output_of_indices_is_right_for_the_indices_that_were_chosen(
+    tmp_path: Path,
+) -> None:
+    """Some rows choose the first of equal values, the others the last."""
+    hot = "torch.nn.functional.one_hot(at[:, 0], 64)"
+    made = judge(tmp_path, f"(lambda at: (at, ({hot}.cumsum(0) * {hot}).sum(-1)))(x.topk(2, dim=-1).indices)")
+    (x,) = made.answer("small", 0).instance.inputs
+    at = torch.where((torch.arange(40) % 3 == 0)[:, None], other_order(x, 2)[1], in_order(x)[:, :2])
+
+    def is_right(*outputs: Tensor) -> bool:
+        worst = made._worst("small", 0, outputs, 2)
+        return worst is not None and worst.status is Status.PASSED
+
+    assert is_right(at, in_queues(at))
+    assert not is_right(at, in_queues(at) + 1)
+    assert not is_right(at.roll(1, 0), in_queues(at.roll(1, 0)))
+    assert not is_right(in_order(x)[:, :2].contiguous(), in_queues(at))
 
 
 def test_rounding_does_not_change_which_of_equal_values_is_chosen(of_places: Judge) -> None:

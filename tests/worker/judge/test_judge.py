@@ -633,7 +633,7 @@ def test_a_problem_states_whether_the_framework_may_use_tf32(tmp_path: Path, sta
     finally:
         exact_products()
     assert flags == (expected, expected)
-    assert info["precision"] == ("tf32" if expected else "ieee")
+    assert info.problem.precision == ("tf32" if expected else "ieee")
     with torch.no_grad():
         found = made.qualify("default")
     assert not isinstance(found, str)
@@ -653,7 +653,7 @@ def test_a_precision_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     file.with_suffix(".cases.json").write_text('{"precision": "tf32", "cases": [{"name": "timed"}]}')
     made = Judge("cpu")
     try:
-        assert made.load(str(file))["precision"] == "tf32"
+        assert made.load(str(file)).problem.precision == "tf32"
     finally:
         exact_products()
 
@@ -662,7 +662,7 @@ def test_a_dtype_asked_for_is_that_of_every_case_and_of_its_tolerance(tmp_path: 
     as_stated = judge(tmp_path, "torch.softmax(x, -1) * self.scale")
     cast = Judge("cpu")
     described = cast.load(str(tmp_path / "made.py"), Loading(dtype="float16"))
-    assert {case["case"]["dtype"] for case in described["cases"]} == {"float16"}
+    assert {one.case.dtype for one in described.cases} == {"float16"}
     for specs in cast.specs.values():
         assert {one.dtype for one in (*specs.inputs, *specs.outputs, *specs.parameters.values())} == {"float16"}
     for case in ("a", "c"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from kernelwright.codec import encode
 from kernelwright.worker.plan.arena import attach, window
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import Buffer, View
@@ -74,16 +74,17 @@ def memory() -> Iterator[SharedMemory]:
 def test_another_process_sees_the_same_bytes(memory: SharedMemory) -> None:
     arena = attach(memory.reserve(4096))
     program = (
-        "import sys, json\nfrom kernelwright.worker.plan.arena import attach\n"
-        "arena = attach(json.loads(sys.argv[1]))\narena[7] = 42\n"
+        "import sys\nfrom kernelwright.codec import decode\n"
+        "from kernelwright.worker.plan.arena import ArenaHandle, attach\n"
+        "arena = attach(decode(sys.argv[1], ArenaHandle))\narena[7] = 42\n"
     )
-    subprocess.run([sys.executable, "-c", program, json.dumps(memory.handle)], check=True)
+    subprocess.run([sys.executable, "-c", program, encode(memory.handle)], check=True)
     assert int(arena[7]) == 42
 
 
 def test_memory_grows_and_what_was_mapped_stays(memory: SharedMemory) -> None:
     small = attach(memory.reserve(1 << 12))
-    assert memory.reserve(1 << 10)["nbytes"] == 1 << 12
+    assert memory.reserve(1 << 10).nbytes == 1 << 12
     large = attach(memory.reserve(1 << 16))
     small.fill_(3)
     assert (large[: 1 << 12] == 3).all()

@@ -115,9 +115,7 @@ def test_the_values_of_floats_do_not_matter() -> None:
 def test_the_order_of_arguments_and_options_does_not_matter() -> None:
     one = launch({"num_warps": 4, "num_stages": 2})
     turned = msgspec.structs.replace(
-        one,
-        arguments=dict(reversed(one.arguments.items())),
-        options=dict(reversed(one.options.items())),
+        one, arguments=dict(reversed(one.arguments.items())), options=dict(reversed(one.options.items()))
     )
     assert same(one, turned)
 
@@ -127,16 +125,7 @@ def test_the_order_of_arguments_and_options_does_not_matter() -> None:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [
-        (99, 1),
-        (99, 16),
-        (99, 0),
-        (99, 2**31 + 1),
-        (2**40, 2**64 - 16),
-        (2**31, -(2**31)),
-        (16, 2**32),
-        (-16, -15),
-    ],
+    [(99, 1), (99, 16), (99, 0), (99, 2**31 + 1), (2**40, 2**64 - 16), (2**31, -(2**31)), (16, 2**32), (-16, -15)],
 )
 def test_integers_that_specialise_differently_compile_apart(one: int, other: int) -> None:
     assert not same(launch(n=number(one)), launch(n=number(other)))

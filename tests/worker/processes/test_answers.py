@@ -9,7 +9,8 @@ import pytest
 
 from kernelwright import codec
 from kernelwright.model import Candidate, Evaluation, Status
-from kernelwright.worker.compile.messages import Compile, Compiled, CountInstructions, ReadBranches, ToCompiler
+from kernelwright.worker.bench.messages import Run
+from kernelwright.worker.compile.messages import Compile, Compiled, CountInstructions, ToCompiler
 from kernelwright.worker.plan.plan import TritonLaunch
 from kernelwright.worker.processes import answers
 from kernelwright.worker.processes.channel import Failure
@@ -65,7 +66,7 @@ def test_what_a_compiler_says_is_read_as_it_is() -> None:
         COMPILED | {"untrue": [["unhashable"]]}, COMPILED | {"untrue": None}, COMPILED | {"branches": [3]},
         COMPILED | {"branches": [BRANCHES[0] | {"ways": [[["0", "int 3"]]]}]}, COMPILED | {"code": "text"},
         COMPILED | {"code": CODE | {"signature": [["x y", "i32"]]}},
-        {"answer": "branches", "branches": []}, {"answer": "instructions", "counters": []},
+        {"answer": "instructions", "counters": []}, COMPILED | {"code": None}, COMPILED | {"resources": None},
         *(COMPILED | {"resources": RESOURCES | changed} for changed in (
             {"num_warps": 0}, {"registers": -1}, {"occupancy": 7.0}, {"kernel": "another"}, {"target": "\x1b[2J"},
             {"cubin_sha": "another's"}, {"limited_by": "luck"}, {"shared_bytes": 1 << 70},
@@ -78,8 +79,14 @@ def test_what_no_compiler_says_is_a_rejection(said: dict[str, Any]) -> None:
     assert (found.status, found.reason[:36]) == (Status.REJECTED, "the compiler's answer cannot be read")
 
 
-@pytest.mark.parametrize("job", [ReadBranches(kernels="", launch=LAUNCH), CountInstructions(kernels="", launch=LAUNCH)])
-@pytest.mark.parametrize("said", [COMPILED, COMPILED | {"branches": deep(900)}], ids=["another", "deep"])
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        (CountInstructions(kernels="", launch=LAUNCH), COMPILED),
+        (Compile(kernels="", launch=LAUNCH, whole=False), {"answer": "instructions", "counters": []}),
+        (Compile(kernels="", launch=LAUNCH, whole=False), COMPILED | {"branches": deep(900)}),
+    ],
+)
 def test_another_answer_than_was_asked_for_is_a_rejection(job: ToCompiler, said: dict[str, Any]) -> None:
     found = answers.of_compiler(said, job, "sm_90")
     assert isinstance(found, Failure)
@@ -88,16 +95,16 @@ def test_another_answer_than_was_asked_for_is_a_rejection(job: ToCompiler, said:
 
 @pytest.mark.parametrize(
     "said", [FAILED | {"status": "passed"}, FAILED | {"status": "wrong"}, {"answer": "failure", "reason": "no"},
-             {"status": "passed"}, {"answer": "fault", "message": ""}, COMPILED, {}],
+             {"answer": "done", "value": [7]}, {"status": "passed"}, {"answer": "fault", "message": ""}, COMPILED, {}],
 )  # fmt: skip
 def test_what_no_replay_says_is_a_failure(said: dict[str, Any]) -> None:
-    found = answers.of_replay(said)
+    found = answers.of_replay(said, Run(plan="plan"))
     assert isinstance(found, Failure)
     assert found.status is Status.RUNTIME_ERROR
 
 
 def test_a_long_reason_is_cut() -> None:
-    found = answers.of_replay(FAILED | {"status": "runtime_error", "reason": "x" * 10**6})
+    found = answers.of_replay(FAILED | {"status": "runtime_error", "reason": "x" * 10**6}, Run(plan="plan"))
     assert isinstance(found, Failure)
     assert len(found.reason) == answers.REASON_LIMIT
 

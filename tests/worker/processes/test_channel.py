@@ -6,10 +6,18 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from kernelwright.worker.processes.channel import MAX_FRAME_BYTES, Channel, ChannelClosed, ChannelTimeout
+from kernelwright import codec
+from kernelwright.model import CaseResult, Clocks, Status
+from kernelwright.worker.bench import messages as to_bench
+from kernelwright.worker.bench.race import Race
+from kernelwright.worker.clock.captured import Captured, MeasuredPeaks
+from kernelwright.worker.judge import messages as to_judge
+from kernelwright.worker.processes.channel import MAX_FRAME_BYTES, Channel, ChannelClosed, ChannelTimeout, Done, Message
+from kernelwright.worker.processes.memory import ArenaHandle
 
 
 @pytest.fixture
@@ -106,3 +114,36 @@ def test_reading_from_a_closed_channel_says_so(pair: tuple[Channel, socket.socke
     channel.close()
     with pytest.raises(ChannelClosed):
         channel.receive(600.0)
+
+
+CAPTURED = Captured(method="graph", sets=2, restored=True, steady_us=[1.5])
+
+
+@pytest.mark.parametrize(
+    ("message", "answer"),
+    [
+        (to_bench.Reserve(nbytes=4), ArenaHandle(nbytes=4, cuda="handle")),
+        (to_bench.Run(plan="p"), None),
+        (to_bench.Run(plan="p"), ["", "line 3"]),
+        (to_bench.Prepare(key="k", case="c", plan="p"), CAPTURED),
+        (to_bench.Call(key="k"), (12.0, 3.0)),
+        (to_bench.Race(key="k", against="best", most=9), Race([1.0], [2.0], "narrow", True)),
+        (to_bench.Forgetting(key="k", nbytes=4, wear=True), ([1.0], [2.0])),
+        (to_bench.Clocks(), Clocks(sm_mhz=1980, throttle=("power_cap",))),
+        (to_judge.Peaks(file="f"), MeasuredPeaks(peaks={"copy_bytes_per_s": 1.0}, source="measured")),
+        (to_judge.Qualify(case="c"), "too large to be computed without a GPU"),
+        (
+            to_judge.Check(case="c", draw=0, plan="p", arena=ArenaHandle(nbytes=4)),
+            CaseResult(case="c", status=Status.WRONG),
+        ),
+        (to_judge.Prepare(case="c", name="eager"), CAPTURED),
+    ],
+    ids=lambda value: value.verb if isinstance(value, Message) else "",
+)
+def test_an_answer_arrives_as_the_type_that_its_message_states(
+    pair: tuple[Channel, socket.socket], message: Message[Any], answer: object
+) -> None:
+    channel, other = pair
+    Channel(other).send(Done(value=answer))
+    done = codec.record(channel.receive(60.0), Done)
+    assert codec.record(done.value, message.answer) == answer

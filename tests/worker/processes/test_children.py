@@ -20,7 +20,8 @@ from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.processes import children, forkserver
 from kernelwright.worker.processes.channel import Channel
 from kernelwright.worker.processes.children import Child, ChildDied, ChildTimeout, ForkServer, ServerEnded
-from kernelwright.worker.processes.processes import described
+from kernelwright.worker.processes.commands import Options
+from kernelwright.worker.processes.processes import read_machine
 from kernelwright.worker.record.messages import RecordCases
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="reads /proc to see what is left behind")
@@ -68,7 +69,7 @@ def recorder(server: ForkServer, tmp_path: Path) -> Iterator[Callable[[], Child]
     made: list[Child] = []
 
     def ready() -> Child:
-        child = server.spawn("recorder", {"scratch": str(tmp_path / f"scratch{len(made)}")}, log=True)
+        child = server.spawn("recorder", log=True)
         made.append(child)
         child.channel.receive(600.0)
         return child
@@ -289,7 +290,7 @@ def test_a_server_that_is_killed_while_it_starts_is_not_one_that_cannot_import(
 def test_a_server_that_was_killed_is_our_fault_and_takes_its_children_along(tmp_path: Path) -> None:
     made = ForkServer(tmp_path)
     made.ready()
-    idle = made.spawn("compiler", {"target": "sm_90"})
+    idle = made.spawn("compiler", Options(target="sm_90"))
     busy = made.spawn("recorder")
     busy.channel.receive(600.0)
     busy.channel.send(job("while True: pass"))
@@ -326,7 +327,7 @@ def test_a_probe_that_dies_is_said_with_the_last_line_it_printed() -> None:
         channel=Channel(ours), printed=lambda limit: "Traceback\nno driver\n", discard=lambda: discarded.append(True)
     )
     with pytest.raises(MachineError, match="ended without an answer: no driver"):
-        described(probe)
+        read_machine(probe)
     ours.close()
     assert discarded
 

@@ -828,6 +828,15 @@ def test_functions_about_the_device_have_their_names() -> None:
     assert plan_of(function(line, "copy[(1,)](x, x, 1, BLOCK=1)", "return x"), {"x": X})
 
 
+def test_a_tensor_without_elements_may_be_anywhere_as_the_argument_of_a_launch() -> None:
+    launched = ("e = torch.empty([0], device='cpu')", "y = torch.empty_like(x)", "copy[(1,)](e, y, 0, BLOCK=64)")
+    assert launch_of(plan_of(function(*launched, "return y"), {"x": X}))
+    for use in ("e.device", "e.is_cuda", "e.new_empty(3)", "e.cuda()", "torch.empty_like(e)", "e.T", "e.get_device()",
+                "e.type()", "torch.nn.functional.pad(e, (0, 3))", "e.to(x.device)", "e + 1", "str(e)",
+                "torch.stack([e])", "torch.nn.Parameter(e).device", "torch.add(input=e, other=1)"):  # fmt: skip
+        assert "on the CPU" in reason(*launched, f"z = {use}", "return y"), use
+
+
 def test_a_tensor_without_elements_has_no_address() -> None:
     source = function("y = torch.empty_like(x)", "n = (x[:0].data_ptr() == y[2:2].data_ptr()) + 1",
                       "copy[(n,)](x, y, 1, BLOCK=1)", "return y")  # fmt: skip
@@ -957,7 +966,7 @@ def test_a_plan_carried_out_with_a_wrong_kernel_gives_a_wrong_answer() -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [(3, "3"), (True, "True"), (0.5, "0.5"), ("a", "'a'"), (tl.constexpr(2), "2"), (float("-inf"), "-inf"),
-     (None, None), ([1], None), (tl.float32, None), (tl.constexpr(tl.float32), None), (print, None)],
+     (None, "None"), ([1], None), (tl.float32, None), (tl.constexpr(tl.float32), None), (print, None)],
 )  # fmt: skip
 def test_what_a_constant_is_bound_to_is_said_of_numbers_and_texts(value: object, said: str | None) -> None:
     assert recorder.literal_of(value) == said

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from kernelwright.worker.bench import clock
+from kernelwright.worker.clock import clock
 from kernelwright.worker.judge.judge import Judge
 from kernelwright.worker.reference.baseline import Baselines, _piece
 from kernelwright.worker.reference.instance import Instance
@@ -21,7 +21,7 @@ def test_what_a_forgotten_baseline_held_is_freed_at_once() -> None:
     output = torch.ones(4)
     output.itself = output  # type: ignore[attr-defined]
     held, baselines = weakref.ref(output), Baselines()
-    baselines.timed["large", "compile"] = output  # type: ignore[assignment]
+    baselines.timed["compile"] = output  # type: ignore[assignment]
     del output
     baselines.forget()
     assert held() is None
@@ -61,7 +61,7 @@ def test_outputs_are_kept_only_where_several_sets_rotate(monkeypatch: pytest.Mon
         def __init__(self, pieces: list[Any], **_: Any) -> None:
             self.pieces = pieces
 
-        def warm_up(self) -> None:
+        def prepare(self, sets: int) -> None:
             for piece in self.pieces:
                 piece()
 
@@ -102,12 +102,11 @@ def test_the_baselines_of_a_case_share_its_inputs_and_nothing_else_stays_in_memo
     judge.load(str(file))
     taken = []
 
-    def prepare(own: Baselines, case: str, name: str, *others: int) -> dict[str, Any]:
+    def prepare(own: Baselines, case: str, name: str, *others: int) -> None:
         taken.append(own.instances[case])
         assert not judge.draws.kept.answers
         if name == "eager":
             raise torch.OutOfMemoryError("no memory")
-        return {}
 
     monkeypatch.setattr(Baselines, "prepare", prepare)
     with pytest.raises(torch.OutOfMemoryError):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -42,6 +44,16 @@ def model(forward: str, init: str = "", arguments: str = "") -> str:
     )
 
 
+def given(numbers: str, inputs: str, arguments: str = "") -> str:
+    """What follows a Model: the numbers of the file, and the lists that its two functions return."""
+    return f"{numbers}\ndef get_inputs():\n    return [{inputs}]\ndef get_init_inputs():\n    return [{arguments}]\n"
+
+
+def text_of(forward: str, numbers: str, inputs: str, init: str = "", arguments: str = "") -> str:
+    """A problem whose Model is built from these arguments, by their names."""
+    return model(forward, init, arguments and f", {arguments}") + given(numbers, inputs, arguments)
+
+
 def elements(problem: LoadedProblem, case: Case) -> int:
     return problem.traced(case).elements
 
@@ -50,11 +62,12 @@ def by_name(found: Derived) -> dict[str, Case]:
     return {case.name: case for case in found.cases}
 
 
-SOFTMAX = (
-    model("return torch.softmax(x, dim=self.dim)", "self.dim = dim", ", dim")
-    + "batch_size = 4096\nfeatures = 393216\ndim = 1\n"
-    "def get_inputs():\n    return [torch.rand(batch_size, features)]\n"
-    "def get_init_inputs():\n    return [dim]\n"
+SOFTMAX = text_of(
+    "return torch.softmax(x, dim=self.dim)",
+    "batch_size = 4096; features = 393216; dim = 1",
+    "torch.rand(batch_size, features)",
+    "self.dim = dim",
+    "dim",
 )
 
 
@@ -76,18 +89,12 @@ def test_odd_sizes_are_no_multiples_of_16_and_no_powers_of_two(tmp_path: Path) -
 
 
 def test_an_odd_size_is_one_past_a_tile_where_there_is_room_for_one(tmp_path: Path) -> None:
-    text = model("return x @ x.T") + (
-        "rows = 1024\ncolumns = 4096\n"
-        "def get_inputs():\n    return [torch.randn(rows, columns)]\ndef get_init_inputs():\n    return []\n"
-    )
+    text = text_of("return x @ x.T", "rows = 1024; columns = 4096", "torch.randn(rows, columns)")
     assert int(by_name(derive(loaded(tmp_path, text)))[ODD].params["columns"]) % 32 == 1
 
 
 def test_a_small_problem_keeps_enough_rows_for_several_programs_in_one_case(tmp_path: Path) -> None:
-    text = model("return torch.sin(x)") + (
-        "rows = 201\ncolumns = 12\n"
-        "def get_inputs():\n    return [torch.randn(rows, columns)]\ndef get_init_inputs():\n    return []\n"
-    )
+    text = text_of("return torch.sin(x)", "rows = 201; columns = 12", "torch.randn(rows, columns)")
     sizes = [int(case.params["rows"]) for case in derive(loaded(tmp_path, text)).cases]
     assert min(sizes) <= 8
     assert max(sizes) >= 48
@@ -98,18 +105,16 @@ def test_the_same_file_has_the_same_cases_every_time(tmp_path: Path) -> None:
     assert derive(problem) == derive(problem)
 
 
-CONVOLUTION = (
-    model("return self.pool(self.norm(self.conv(x)))",
-          "self.conv = nn.Conv2d(channels, out_channels, kernel_size, stride, padding, dilation, groups); "
-          "self.norm = nn.GroupNorm(num_groups, out_channels); self.pool = nn.MaxPool2d(window)",
-          ", channels, out_channels, kernel_size, stride, padding, dilation, groups, num_groups, window")
-    + "batch_size = 128\nchannels = 64\nout_channels = 128\nheight = width = 128\nkernel_size = 5\n"
-    "stride = 2\npadding = 4\ndilation = 2\ngroups = 4\nnum_groups = 8\nwindow = 4\n"
-    "def get_inputs():\n    return [torch.rand(batch_size, channels, height, width)]\n"
-    "def get_init_inputs():\n"
-    "    return [channels, out_channels, kernel_size, stride, padding, dilation, groups, num_groups, window]\n"
-)  # fmt: skip
 FIXED = ("kernel_size", "stride", "padding", "dilation", "groups", "num_groups", "window")
+CONVOLUTION = text_of(
+    "return self.pool(self.norm(self.conv(x)))",
+    "batch_size, channels, out_channels, kernel_size, stride, padding, dilation = 128, 64, 128, 5, 2, 4, 2\n"
+    "height = width = 128; groups, num_groups, window = 4, 8, 4",
+    "torch.rand(batch_size, channels, height, width)",
+    "self.conv = nn.Conv2d(channels, out_channels, kernel_size, stride, padding, dilation, groups); "
+    "self.norm = nn.GroupNorm(num_groups, out_channels); self.pool = nn.MaxPool2d(window)",
+    "channels, out_channels, kernel_size, stride, padding, dilation, groups, num_groups, window",
+)
 
 
 def test_what_is_no_size_is_left_alone_and_named_with_the_reason(tmp_path: Path) -> None:
@@ -144,10 +149,7 @@ def test_what_is_no_size_is_left_alone_and_named_with_the_reason(tmp_path: Path)
     ],
 )
 def test_a_number_that_is_an_argument_of_an_operator_is_never_shrunk(tmp_path: Path, number: str, forward: str) -> None:
-    text = model(forward) + (
-        f"rows = 64\nchannels = 32\nlength = 512\n{number}\n"
-        "def get_inputs():\n    return [torch.rand(rows, channels, length)]\ndef get_init_inputs():\n    return []\n"
-    )
+    text = text_of(forward, f"rows = 64; channels = 32; length = 512; {number}", "torch.rand(rows, channels, length)")
     found = derive(loaded(tmp_path, text))
     name = number.split()[0]
     assert found.cases
@@ -155,79 +157,134 @@ def test_a_number_that_is_an_argument_of_an_operator_is_never_shrunk(tmp_path: P
     assert name in found.left_alone
 
 
-def test_numbers_of_heads_stay_where_only_a_view_shows_them(tmp_path: Path) -> None:
-    text = model(
-        "b, t, c = x.shape\n        q = x.view(b, t, self.n_head, c // self.n_head).transpose(1, 2)\n"
-        "        return F.scaled_dot_product_attention(q, q, q)",
-        "self.n_head = n_head", ", n_head",
-    ) + (
-        "batch = 32\nlength = 256\nwidth = 512\nn_head = 8\n"
-        "def get_inputs():\n    return [torch.rand(batch, length, width)]\n"
-        "def get_init_inputs():\n    return [n_head]\n"
-    )  # fmt: skip
-    found = derive(loaded(tmp_path, text))
-    assert found.cases
-    assert all("n_head" not in case.params for case in found.cases)
+TWO = "torch.randn(rows, width), torch.randn(rows, width)"
+PRODUCT = "torch.rand(rows, width), torch.rand(width, columns)"
+SIZES: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    **{
+        f"a scale follows a size or its root: {scale}": (
+            text_of("return (x @ more[0]) * self.scale", "rows, width, columns = 1024, 4096, 2048", PRODUCT,
+                    f"self.scale = {scale}", "width"),
+            lambda sizes: sizes["width"] < 4096,
+        )
+        for scale in ("width**-0.5", "1 / width", "width**0.5")
+    },
+    **{
+        f"a factor follows from a size: {forward}": (
+            text_of(f"return {forward}", "rows, width = 64, 4096", "torch.randn(rows, width)"),
+            lambda sizes: sizes["width"] < 4096,
+        )
+        for forward in (
+            "x.sum(1) / x.shape[1]", "x.sum() / x.numel()", "x * (0.15 / x.shape[1])",
+            "F.cross_entropy(x, torch.arange(len(x)), label_smoothing=0.1)",
+        )
+    },
+    "a limit of random numbers follows a part of a size, as the shortest prompt of a batch": (
+        text_of("return x * (torch.arange(x.shape[1]) >= x.shape[1] - more[0][:, None])", "batch = 64; length = 4096",
+                "torch.rand(batch, length), torch.randint(length // 4, length + 1, (batch,))"),
+        lambda sizes: sizes["length"] < 4096,
+    ),
+    "labels below a literal keep their range": (
+        text_of("return F.cross_entropy(x, *more)", "rows = 32768; classes = 1000",
+                "torch.rand(rows, classes), torch.randint(0, 10, (rows,))"),
+        lambda sizes: "get_inputs[1]" not in sizes,
+    ),
+    "numbers that become equal to a fixed one shrink on: both of 1024 are halved to the 512 that has to stay": (
+        text_of("return F.layer_norm(x, (512,)) + more[0]", "",
+                "torch.randn(8, 1024, 512), torch.randn(8, 1024, 512)"),
+        lambda sizes: sizes["get_inputs[1]"] < 512,
+    ),
+    **{
+        f"a part of a dimension stays a part, neither the whole nor nothing: {part}": (
+            text_of(f"return x[:, {part}].exp()", "rows, width = 4096, 8192", "torch.randn(rows, width)"),
+            lambda sizes: sizes.get("width", 8192) > 1800,
+        )
+        for part in ("-1800:", ":1800")
+    },
+    **{
+        f"equal parts of a dimension stay equal: {forward}": (
+            text_of(forward, "rows, width = 4096, 128", TWO), lambda sizes: sizes.get("width", 128) % 2 == 0
+        )
+        for forward in (
+            "first, last = x.chunk(2, -1); return x * more[0] + torch.cat([-last, first], -1)",
+            "half = x.shape[-1] // 2; return x * more[0] + torch.cat([-x[..., half:], x[..., :half]], -1)",
+            "first, last = x.chunk(2, -1); return x * more[0], first, last",
+        )
+    },
+    "a norm keeps enough elements to depend on its input": (
+        text_of("return self.norm(self.linear(x))", "rows, columns, features, groups = 1024, 512, 4096, 64",
+                "torch.randn(rows, columns)",
+                "self.linear = nn.Linear(columns, features); self.norm = nn.GroupNorm(groups, features)",
+                "columns, features, groups"),
+        lambda sizes: sizes.get("features", 4096) >= 8 * 64,
+    ),
+    **{
+        f"a group keeps more than one channel: {layer}": (
+            text_of("return self.layer(x)", "rows, features, width, side, groups = 64, 64, 64, 128, 8",
+                    "torch.randn(rows, width, side, side)", f"self.layer = {layer}", "width, features, groups"),
+            lambda sizes: sizes["features"] >= 2 * 8,
+        )
+        for layer in ("nn.GroupNorm(groups, features)", "nn.Conv2d(width, features, 3, groups=groups)")
+    },
+    "a length shrinks with its chunks: their number stays, and the constructor counts up to the last of one": (
+        text_of("return torch.cat([part * self.decay for part in x.split(self.chunk, 1)], 1)",
+                "rows, length, chunk = 512, 4096, 256", "torch.randn(rows, length)",
+                "self.chunk = chunk; self.register_buffer('decay', 0.9 ** (chunk - 1 - torch.arange(chunk)))", "chunk"),
+        lambda sizes: sizes["length"] == 16 * sizes["chunk"] < 4096,
+    ),
+    "numbers of heads stay where only a view shows them": (
+        text_of("q = x.view(*x.shape[:2], self.n_head, -1).transpose(1, 2); "
+                "return F.scaled_dot_product_attention(q, q, q)", "batch, length, width, n_head = 32, 256, 512, 8",
+                "torch.rand(batch, length, width)", "self.n_head = n_head", "n_head"),
+        lambda sizes: "n_head" not in sizes,
+    ),
+    "a number that decides a branch stays": (
+        text_of("return torch.sin(x) if x.shape[1] > 100 else torch.cos(x)", "rows = 4096; columns = 4096",
+                "torch.randn(rows, columns)"),
+        lambda sizes: sizes.get("columns", 4096) > 100,
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("scale", ["width**-0.5", "1 / width", "width**0.5"])
-def test_a_scale_may_follow_a_size_or_its_root(tmp_path: Path, scale: str) -> None:
-    text = model("return (x @ more[0]) * self.scale", f"self.scale = {scale}", ", width") + (
-        "rows = 1024\nwidth = 4096\ncolumns = 2048\n"
-        "def get_inputs():\n    return [torch.rand(rows, width), torch.rand(width, columns)]\n"
-        "def get_init_inputs():\n    return [width]\n"
-    )
+@pytest.mark.parametrize("rule", SIZES)
+def test_sizes_of_derived_cases(tmp_path: Path, rule: str) -> None:
+    text, holds = SIZES[rule]
     found = derive(loaded(tmp_path, text))
-    assert found.cases
-    assert all(case.params["width"] < 4096 for case in found.cases)
+    assert ODD in by_name(found)
+    assert all(holds(case.params) for case in found.cases)
 
 
 def test_numbers_that_no_shape_tells_have_the_files_values_in_one_small_case(tmp_path: Path) -> None:
     """As the sides of an image whose pixels are one dimension: a kernel has them as constants."""
-    text = model(
+    text = text_of(
         "return x.view(len(x), self.height, self.width, -1)[:, ::2, 1::2].flatten(1)",
-        "self.height, self.width = height, width", ", height, width",
-    ) + (
-        "batch = 64\nchannels = 96\nheight = 28\nwidth = 56\n"
-        "def get_inputs():\n    return [torch.rand(batch, height * width, channels)]\n"
-        "def get_init_inputs():\n    return [height, width]\n"
-    )  # fmt: skip
+        "batch = 64; channels = 96; height = 28; width = 56",
+        "torch.rand(batch, height * width, channels)",
+        "self.height, self.width = height, width",
+        "height, width",
+    )
     found = by_name(derive(loaded(tmp_path, text)))
     assert {"height", "width"} <= found["derived_small"].params.keys()
     assert not {"height", "width"} & found["derived_small_2"].params.keys()
     assert found["derived_small_2"].params["channels"] < 96
 
 
-def test_a_limit_of_random_numbers_may_follow_a_part_of_a_size(tmp_path: Path) -> None:
-    """As the shortest prompt of a batch."""
-    text = model("return x * (torch.arange(x.shape[1]) >= x.shape[1] - more[0][:, None])") + (
-        "batch = 64\nlength = 4096\n"
-        "def get_inputs():\n"
-        "    return [torch.rand(batch, length), torch.randint(length // 4, length + 1, (batch,))]\n"
-        "def get_init_inputs():\n    return []\n"
-    )
-    found = derive(loaded(tmp_path, text))
-    assert all(case.params["length"] < 4096 for case in found.cases)
-    assert found.cases
-
-
 def test_a_value_that_only_the_constructor_sees_stays(tmp_path: Path) -> None:
-    text = model(
-        "return x * self.scale", "self.scale = nn.Parameter(torch.full((features,), float(level)))", ", features, level"
-    ) + (
-        "rows = 1024\nfeatures = 512\nlevel = 64\n"
-        "def get_inputs():\n    return [torch.rand(rows, features)]\n"
-        "def get_init_inputs():\n    return [features, level]\n"
+    text = text_of(
+        "return x * self.scale",
+        "rows = 1024; features = 512; level = 64",
+        "torch.rand(rows, features)",
+        "self.scale = nn.Parameter(torch.full((features,), float(level)))",
+        "features, level",
     )
     found = derive(loaded(tmp_path, text))
     assert "fill_value = 32.0 instead of 64.0" in found.left_alone["level"]
 
 
 def test_a_number_of_classes_shrinks_with_the_labels_that_it_limits(tmp_path: Path) -> None:
-    text = model("return F.cross_entropy(x, *more)") + (
-        "rows = 32768\nclasses = 4096\nshape = (classes,)\n"
-        "def get_inputs():\n    return [torch.rand(rows, *shape), torch.randint(0, classes, (rows,))]\n"
-        "def get_init_inputs():\n    return []\n"
+    text = text_of(
+        "return F.cross_entropy(x, *more)",
+        "rows = 32768; classes = 4096; shape = (classes,)",
+        "torch.rand(rows, *shape), torch.randint(0, classes, (rows,))",
     )
     problem = loaded(tmp_path, text)
     cases = by_name(derive(problem))
@@ -236,21 +293,9 @@ def test_a_number_of_classes_shrinks_with_the_labels_that_it_limits(tmp_path: Pa
         problem.run(case)
 
 
-def test_labels_below_a_literal_keep_their_range(tmp_path: Path) -> None:
-    text = model("return F.cross_entropy(x, *more)") + (
-        "rows = 32768\nclasses = 1000\n"
-        "def get_inputs():\n    return [torch.rand(rows, classes), torch.randint(0, 10, (rows,))]\n"
-        "def get_init_inputs():\n    return []\n"
-    )
-    found = derive(loaded(tmp_path, text))
-    assert all("get_inputs[1]" not in case.params for case in found.cases)
-
-
 def test_numbers_in_tuples_and_in_the_body_of_get_inputs_are_shrunk(tmp_path: Path) -> None:
-    text = model("return torch.relu(x)") + (
-        "batch_size = 512\ninput_shape = (64, 128)\n"
-        "def get_inputs():\n    return [torch.randn(batch_size, *input_shape, 16)]\n"
-        "def get_init_inputs():\n    return []\n"
+    text = text_of(
+        "return torch.relu(x)", "batch_size = 512; input_shape = (64, 128)", "torch.randn(batch_size, *input_shape, 16)"
     )
     problem = loaded(tmp_path, text)
     case = by_name(derive(problem))[SMALL]
@@ -261,41 +306,22 @@ def test_numbers_in_tuples_and_in_the_body_of_get_inputs_are_shrunk(tmp_path: Pa
 
 
 def test_equal_numbers_shrink_together_where_one_alone_does_not_run(tmp_path: Path) -> None:
-    text = model("return x + self.bias", "self.bias = nn.Parameter(torch.randn(shape))", ", shape") + (
-        "rows = 2048\nfeatures = 8192\nbias_shape = (8192,)\n"
-        "def get_inputs():\n    return [torch.randn(rows, features)]\ndef get_init_inputs():\n    return [bias_shape]\n"
+    text = text_of(
+        "return x + self.bias",
+        "rows = 2048; features = 8192; bias_shape = (8192,)",
+        "torch.randn(rows, features)",
+        "self.bias = nn.Parameter(torch.randn(bias_shape))",
+        "bias_shape",
     )
     case = by_name(derive(loaded(tmp_path, text)))[SMALL]
     assert case.params["features"] == case.params["bias_shape[0]"]
 
 
-def test_numbers_that_become_equal_to_a_fixed_one_shrink_on(tmp_path: Path) -> None:
-    """Both of 1024 are halved to the 512 that has to stay."""
-    text = model("return F.layer_norm(x, (512,)) + more[0]") + (
-        "def get_inputs():\n    return [torch.randn(8, 1024, 512), torch.randn(8, 1024, 512)]\n"
-        "def get_init_inputs():\n    return []\n"
-    )
-    found = derive(loaded(tmp_path, text))
-    assert found.cases
-    assert all(int(case.params["get_inputs[1]"]) < 512 for case in found.cases)
-
-
-@pytest.mark.parametrize("part", ["-1800:", ":1800"])
-def test_a_part_of_a_dimension_stays_a_part(tmp_path: Path, part: str) -> None:
-    """A shorter dimension would be taken whole, or not at all."""
-    text = model(f"return x[:, {part}].exp()") + (
-        "rows, width = 4096, 8192\ndef get_inputs():\n    return [torch.randn(rows, width)]\n"
-        "def get_init_inputs():\n    return []\n"
-    )
-    found = derive(loaded(tmp_path, text))
-    assert found.cases
-    assert all(int(case.params.get("width", 8192)) > 1800 for case in found.cases)
-
-
 def test_the_reason_says_why_equal_numbers_cannot_change_together(tmp_path: Path) -> None:
-    text = model("return F.cross_entropy(x * x.shape[1] ** 0.25, *more)") + (
-        "def get_inputs():\n    return [torch.rand(32, 8704), torch.randint(0, 8704, (32,))]\n"
-        "def get_init_inputs():\n    return []\n"
+    text = text_of(
+        "return F.cross_entropy(x * x.shape[1] ** 0.25, *more)",
+        "",
+        "torch.rand(32, 8704), torch.randint(0, 8704, (32,))",
     )
     left = derive(loaded(tmp_path, text)).left_alone
     assert "would still get high = 8704" in left["get_inputs[1]"]
@@ -318,9 +344,7 @@ def test_an_object_of_the_file_is_the_same_in_two_executions(tmp_path: Path, con
         "class Kind(Enum):\n    FAST = 1\n" + config
         + model("return x.view(len(x), self.heads, -1).softmax(-1).flatten(1) * self.scale",
                 "self.heads = config.heads; self.scale = nn.Parameter(torch.ones(config.width))", ", config")
-        + "rows, width, heads = 4096, 1024, 8\n"
-        "def get_inputs():\n    return [torch.randn(rows, width)]\n"
-        "def get_init_inputs():\n    return [Config(width, heads)]\n"
+        + given("rows, width, heads = 4096, 1024, 8", "torch.randn(rows, width)", "Config(width, heads)")
     )  # fmt: skip
     found = derive(loaded(tmp_path, text))
     assert len(found.cases) == 3
@@ -330,9 +354,10 @@ def test_an_object_of_the_file_is_the_same_in_two_executions(tmp_path: Path, con
 
 
 def test_a_dimension_of_one_element_stays_and_none_is_made(tmp_path: Path) -> None:
-    text = model("return x.max(dim=-1, keepdim=True).values + x.squeeze()") + (
-        "rows = 3\ncolumns = 1 << 20\nfew = 2\n"
-        "def get_inputs():\n    return [torch.randn(rows, few, columns)]\ndef get_init_inputs():\n    return []\n"
+    text = text_of(
+        "return x.max(dim=-1, keepdim=True).values + x.squeeze()",
+        "rows = 3; columns = 1 << 20; few = 2",
+        "torch.randn(rows, few, columns)",
     )
     found = derive(loaded(tmp_path, text))
     assert all({"rows", "few"}.isdisjoint(case.params) for case in found.cases if case.name == SMALL)
@@ -341,10 +366,10 @@ def test_a_dimension_of_one_element_stays_and_none_is_made(tmp_path: Path) -> No
 
 def test_a_size_stays_a_multiple_of_a_tile_in_the_small_case_and_in_no_other(tmp_path: Path) -> None:
     """A kernel whose masks are left out for such sizes has a case that judges it."""
-    text = model("return (x * more[0]).softmax(-1)") + (
-        "rows, width = 4096, 32000\n"
-        "def get_inputs():\n    return [torch.randn(rows, width), torch.randn(rows, width)]\n"
-        "def get_init_inputs():\n    return []\n"
+    text = text_of(
+        "return (x * more[0]).softmax(-1)",
+        "rows, width = 4096, 32000",
+        "torch.randn(rows, width), torch.randn(rows, width)",
     )
     widths = {
         name: int(case.params.get("width", 32000)) for name, case in by_name(derive(loaded(tmp_path, text))).items()
@@ -353,104 +378,24 @@ def test_a_size_stays_a_multiple_of_a_tile_in_the_small_case_and_in_no_other(tmp
     assert [name for name, width in widths.items() if width % 32 == 0] == ["derived_small"]
 
 
-@pytest.mark.parametrize("forward", [
-    "first, last = x.chunk(2, -1); return x * more[0] + torch.cat([-last, first], -1)",
-    "half = x.shape[-1] // 2; return x * more[0] + torch.cat([-x[..., half:], x[..., :half]], -1)",
-    "first, last = x.chunk(2, -1); return x * more[0], first, last",
-])  # fmt: skip
-def test_equal_parts_of_a_dimension_stay_equal(tmp_path: Path, forward: str) -> None:
-    text = model(forward) + (
-        "rows = 4096\nwidth = 128\n"
-        "def get_inputs():\n    return [torch.randn(rows, width), torch.randn(rows, width)]\n"
-        "def get_init_inputs():\n    return []\n"
-    )
-    cases = by_name(derive(loaded(tmp_path, text)))
-    assert ODD in cases
-    assert all(int(case.params.get("width", 128)) % 2 == 0 for case in cases.values())
-
-
-def test_a_number_that_decides_a_branch_stays(tmp_path: Path) -> None:
-    text = model("return torch.sin(x) if x.shape[1] > 100 else torch.cos(x)") + (
-        "rows = 4096\ncolumns = 4096\n"
-        "def get_inputs():\n    return [torch.randn(rows, columns)]\ndef get_init_inputs():\n    return []\n"
-    )
-    problem = loaded(tmp_path, text)
-    for case in derive(problem).cases:
-        assert problem.instance(case, seed=0).inputs[0].shape[1] > 100  # type: ignore[union-attr]
-
-
-def test_a_norm_keeps_enough_elements_to_depend_on_its_input(tmp_path: Path) -> None:
-    init = "self.linear = nn.Linear(columns, features); self.norm = nn.GroupNorm(groups, features)"
-    text = model("return self.norm(self.linear(x))", init, ", columns, features, groups") + (
-        "rows = 1024\ncolumns = 512\nfeatures = 4096\ngroups = 64\n"
-        "def get_inputs():\n    return [torch.randn(rows, columns)]\n"
-        "def get_init_inputs():\n    return [columns, features, groups]\n"
-    )
-    found = derive(loaded(tmp_path, text))
-    assert found.cases
-    assert all(case.params.get("features", 4096) >= 8 * 64 for case in found.cases)  # type: ignore[operator]
-
-
-@pytest.mark.parametrize("layer", ["nn.GroupNorm(groups, features)", "nn.Conv2d(width, features, 3, groups=groups)"])
-def test_a_group_keeps_more_than_one_channel(tmp_path: Path, layer: str) -> None:
-    text = model("return self.layer(x)", f"self.layer = {layer}", ", width, features, groups") + (
-        "rows = 64\nfeatures = 64\nwidth = 64\nside = 128\ngroups = 8\n"
-        "def get_inputs():\n    return [torch.randn(rows, width, side, side)]\n"
-        "def get_init_inputs():\n    return [width, features, groups]\n"
-    )
-    found = derive(loaded(tmp_path, text))
-    assert len(found.cases) == 3
-    assert all(case.params["features"] >= 2 * 8 for case in found.cases)  # type: ignore[operator]
-
-
 def test_a_network_whose_sizes_are_written_in_its_model_says_why_it_has_no_case(tmp_path: Path) -> None:
-    text = model("return self.linear(x)", "self.linear = nn.Linear(2048, 2048)") + (
-        "rows = 64\ndef get_inputs():\n    return [torch.randn(rows, 2048)]\ndef get_init_inputs():\n    return []\n"
+    text = text_of(
+        "return self.linear(x)", "rows = 64", "torch.randn(rows, 2048)", "self.linear = nn.Linear(2048, 2048)"
     )
     found = derive(loaded(tmp_path, text))
     assert found.cases == ()
     assert f"at most {MOST_ELEMENTS:,} are allowed" in found.left_alone[""]
 
 
-SHARES = {
-    "mean": "return x.sum(1) / x.shape[1]",
-    "mean of all": "return x.sum() / x.numel()",
-    "share": "return x * (0.15 / x.shape[1])",
-    "smoothed": "return F.cross_entropy(x, torch.arange(len(x)), label_smoothing=0.1)",
-}
-
-
-@pytest.mark.parametrize("name", SHARES)
-def test_a_size_shrinks_with_a_factor_that_follows_from_it(tmp_path: Path, name: str) -> None:
-    text = model(SHARES[name]) + "rows, width = 64, 4096\n" + INPUTS.replace("64, 32", "rows, width")
-    found = derive(loaded(tmp_path, text))
-    assert len(found.cases) == 3
-    assert all(int(case.params["width"]) < 4096 for case in found.cases)
-
-
-def test_a_length_shrinks_with_its_chunks(tmp_path: Path) -> None:
-    """Their number stays, and the constructor counts up to the last index of a chunk."""
-    text = model(
-        "return torch.cat([part * self.decay for part in x.split(self.chunk, 1)], 1)",
-        "self.chunk = chunk\n        self.register_buffer('decay', 0.9 ** (chunk - 1 - torch.arange(chunk)))",
-        ", chunk",
-    ) + (
-        "rows, length, chunk = 512, 4096, 256\n"
-        "def get_inputs():\n    return [torch.randn(rows, length)]\ndef get_init_inputs():\n    return [chunk]\n"
-    )
-    found = derive(loaded(tmp_path, text))
-    assert found.cases
-    sizes = [case.params for case in found.cases]
-    assert all(one["length"] == 16 * one["chunk"] < 4096 for one in sizes)  # type: ignore[operator]
-
-
 def test_numbers_that_shrink_together_are_tried_together_first(tmp_path: Path) -> None:
     """Each trace of such a loop has many operators, and only `MOST_CALLS` are traced for one file."""
-    text = model("return torch.cat([one * self.chunk for one in x.split(self.chunk, 1)], 1)", "self.chunk = chunk",
-                 ", chunk") + (
-        "length = 8192\nchunk = 2048\n"
-        "def get_inputs():\n    return [torch.randn(8, length)]\ndef get_init_inputs():\n    return [chunk]\n"
-    )  # fmt: skip
+    text = text_of(
+        "return torch.cat([one * self.chunk for one in x.split(self.chunk, 1)], 1)",
+        "length = 8192; chunk = 2048",
+        "torch.randn(8, length)",
+        "self.chunk = chunk",
+        "chunk",
+    )
     search = Search(problem := loaded(tmp_path, text), problem.cases[0])
     tried: list[dict[str, int]] = []
     attempt = search.attempt
@@ -464,17 +409,15 @@ def test_numbers_that_shrink_together_are_tried_together_first(tmp_path: Path) -
 def test_a_size_shrinks_past_the_number_of_elements_that_are_real(tmp_path: Path) -> None:
     """A constructor's values are real in small tensors only; each operator on them is one call at any size."""
     values = "self.register_buffer('near', torch.exp(-(torch.arange(side)[:, None] - torch.arange(side)).abs() / 8))"
-    text = model("return x @ self.near", values, ", side") + (
-        "side = 1024\ndef get_inputs():\n    return [torch.randn(8, side)]\ndef get_init_inputs():\n    return [side]\n"
-    )
+    text = text_of("return x @ self.near", "side = 1024", "torch.randn(8, side)", values, "side")
     problem = loaded(tmp_path, text)
     assert elements(problem, by_name(derive(problem))[SMALL]) <= WANTED_ELEMENTS < 256**2 <= MOST_COUNTED
 
 
 def test_a_factor_that_equals_a_size_stays(tmp_path: Path) -> None:
     """Rows and columns shrink only together, and the factor has the same value."""
-    text = model("return x @ x * FACTOR") + "rows, columns, FACTOR = 1024, 1024, 1024\n"
-    found = derive(loaded(tmp_path, text + INPUTS.replace("64, 32", "rows, columns")))
+    text = text_of("return x @ x * FACTOR", "rows, columns, FACTOR = 1024, 1024, 1024", "torch.randn(rows, columns)")
+    found = derive(loaded(tmp_path, text))
     assert all("FACTOR" not in case.params for case in found.cases)
     assert "mul would get other = 512 instead of 1024" in found.left_alone["FACTOR"]
 
@@ -495,11 +438,13 @@ def test_a_size_that_depends_on_values_and_stays_inside_is_no_reason_to_refuse(t
 
 
 def test_a_model_that_casts_its_layers_has_cases(tmp_path: Path) -> None:
-    text = model("return self.norm(x.half()) + self.norm.weight.dtype.itemsize",
-                 "self.norm = nn.LayerNorm(features).to(torch.bfloat16).half()", ", features") + (
-        "rows, features = 2048, 1024\ndef get_inputs():\n    return [torch.randn(rows, features)]\n"
-        "def get_init_inputs():\n    return [features]\n"
-    )  # fmt: skip
+    text = text_of(
+        "return self.norm(x.half()) + self.norm.weight.dtype.itemsize",
+        "rows, features = 2048, 1024",
+        "torch.randn(rows, features)",
+        "self.norm = nn.LayerNorm(features).to(torch.bfloat16).half()",
+        "features",
+    )
     problem = loaded(tmp_path, text)
     assert len(derive(problem).cases) == 3
     assert problem.outline(problem.cases[0]).module.norm.weight.dtype == torch.float16

@@ -561,10 +561,7 @@ def test_a_file_with_a_byte_order_mark_is_a_problem(tmp_path: Path) -> None:
         (GOOD.replace("get_init_inputs", "get_init"), "does not define get_init_inputs"),
         (GOOD.replace("def get_inputs", "def inputs") + "\nget_inputs = 3\n", "does not define get_inputs"),
         (GOOD.replace("(nn.Module)", ""), "expected a subclass of torch.nn.Module"),
-        (
-            "import no_such_module\n" + GOOD,
-            "line 1: importing it raised ModuleNotFoundError: No module named 'no_such",
-        ),
+        ("import no_such_module\n" + GOOD, "line 1: importing it raised ModuleNotFoundError: No module named 'no_such"),
         (GOOD + "\nraise SystemExit(3)\n", "importing it raised SystemExit: 3"),
         (GOOD + "\nraise KeyboardInterrupt\n", "importing it raised KeyboardInterrupt"),
         (GOOD + "\n1 / 0\n", "importing it raised ZeroDivisionError"),
@@ -601,11 +598,7 @@ def test_what_is_not_a_python_file_is_refused(tmp_path: Path) -> None:
             "return torch.ones(3)",
             "returned a Tensor, exp",
         ),
-        (
-            "    return [(torch",
-            "    return [[torch.ones(2)], (torch",
-            "forward cannot take the 2 values of get_inputs",
-        ),
+        ("    return [(torch", "    return [[torch.ones(2)], (torch", "forward cannot take the 2 values of get_inputs"),
         (
             "return [(torch.randn(ROWS, DOUBLE) * FACTOR)[:, :COLUMNS]]",
             "return [[torch.ones(3)]]",
@@ -614,11 +607,7 @@ def test_what_is_not_a_python_file_is_refused(tmp_path: Path) -> None:
         ("def get_inputs():", "def get_inputs(rows):", "get_inputs needs rows"),
         ("return []", "return [3]", "Model cannot take the 1 values of get_init_inputs"),
         ("torch.ones(COLUMNS)", "torch.ones(-1)", "line 8: Model raised RuntimeError"),
-        (
-            "nn.Parameter(torch.ones(COLUMNS))",
-            "nn.LazyLinear(3)",
-            "scale.weight has no shape before the first call",
-        ),
+        ("nn.Parameter(torch.ones(COLUMNS))", "nn.LazyLinear(3)", "scale.weight has no shape before the first call"),
         ("return x * self.scale", "return x @ x", "line 10: forward raised RuntimeError"),
         ("return x * self.scale", "return x.shape[0]", "output 0 of forward is a int, expected a tensor"),
     ],

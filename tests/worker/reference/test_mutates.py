@@ -9,8 +9,8 @@ import torch
 
 from kernelwright.errors import ProblemError
 from kernelwright.worker.bounds.work import least_work, taped
-from kernelwright.worker.reference.baseline import check_repeatable, own_inputs
-from kernelwright.worker.reference.instance import cast, outputs
+from kernelwright.worker.reference.baseline import check_repeatable
+from kernelwright.worker.reference.instance import cast, outputs, with_tensors
 from kernelwright.worker.reference.load import LoadedProblem, load_problem
 
 PROBLEM = """
@@ -125,8 +125,8 @@ def test_bytes_count_what_is_read_and_written_and_not_the_whole_of_what_is_chang
 def test_calls_that_are_repeated_without_restoring_are_seen_to_leave_the_same(tmp_path: Path) -> None:
     same = problem(tmp_path, "x[:2].copy_(y[:2])")
     instance = same.instance(same.cases[0], seed=1)
-    check_repeatable(instance.module, own_inputs(instance))
+    check_repeatable(instance.module, with_tensors(instance, torch.Tensor.clone))
     other = problem(tmp_path, "x.add_(y)")
     instance = other.instance(other.cases[0], seed=1)
     with pytest.raises(ProblemError, match="leaves other values in x when it is called again"):
-        check_repeatable(instance.module, own_inputs(instance))
+        check_repeatable(instance.module, with_tensors(instance, torch.Tensor.clone))

@@ -69,6 +69,7 @@ HONEST = {
             mov.b32 a0, {c0, c1};
             mad.lo.u32 a0, a0, 2, 0x00800080;
             lop3.b32 $0, $1, 0x80008000, a0, 0xea; }""", "=r,r"),
+    "numbers as operands": ("{.reg .b32 t; lop3.b32 t, $1, $2, $3, 0xea; mov.b32 $0, t;}", "=r,r,n,n"),
     "a predicate over what is written": (
         "{.reg .pred p; setp.eq.u32 p, $1, 0; mov.b32 $0, 1; @p mov.b32 $0, 2;}", "=r,r"),
     "softplus, as flash-linear-attention has it": (
@@ -184,6 +185,8 @@ HOSTILE = {
     "capitals": ("EXIT; mov.b32 $0, $1;", "=r,r", "'EXIT'"),
     "an address as operand": ("mov.b64 $0, $1;", "=l,m", "'m'"),
     "a number or symbol as operand": ("mov.b32 $0, $1;", "=r,i", "'i'"),
+    "a number that is written": ("mov.b32 $0, $1; mov.b32 $1, $0;", "=r,n", "a write to its input"),
+    "a number as output": ("mov.b32 $0, $1;", "=n,r", "'=n'"),
     "an indirect output": ("mov.b32 $0, $1;", "=*r,r", "'=*r'"),
     "a clobber of memory": ("mov.b32 $0, $1;", "=r,r,~{memory}", "memory"),
     "an operand tied to an output": ("add.u32 $0, $1, 1;", "=r,0", "'0'"),

@@ -127,21 +127,6 @@ def test_a_constructor_is_called_by_super(call: str, fine: bool) -> None:
         assert findings(source + "\ndef super(*of):\n    return Model\n") != []
 
 
-@pytest.mark.parametrize(("test", "taken"), [
-    ("hasattr(triton.language, 'make_tensor_descriptor')", True), ("hasattr(triton.language, 'no_such_name')", False),
-])  # fmt: skip
-def test_what_the_installed_triton_has_decides_a_condition(test: str, taken: bool) -> None:
-    made = normal_form(f"SERVES = 1 if {test} else 2\n" + KERNEL)
-    assert made.startswith("SERVES = (1)" if taken else "SERVES = (2)")
-
-
-def test_a_name_that_is_tried_is_decided_by_the_installed_triton() -> None:
-    tried = "try:\n    load = tl.{name}\nexcept AttributeError:\n    load = tl.load\n\n@triton.jit"
-    for name, kept in (("make_block_ptr", "tl.make_block_ptr"), ("no_such_name", "tl.load")):
-        source = KERNEL.replace("@triton.jit", tried.format(name=name), 1).replace("tl.load(x_ptr", "load(x_ptr")
-        assert f"load = {kept}" in normal_form(source)
-
-
 def test_a_table_may_be_one_of_two() -> None:
     configs = "WARPS = [4, 8] if BIG() else [2, 4]\n\n"
     configs += "@triton.autotune(configs=[triton.Config({}, num_warps=w) for w in WARPS], key=[])\n@triton.jit"

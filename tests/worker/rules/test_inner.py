@@ -80,6 +80,17 @@ def test_a_function_of_compile_time_that_makes_dtypes_is_the_same() -> None:
     assert "constexpr_function" not in made
 
 
+@pytest.mark.parametrize("bound", [
+    "dtype_of = core.get_int_dtype\ndtype_of = triton.constexpr_function(dtype_of)",
+    "try:\n    dtype_of = triton.constexpr_function(core.get_int_dtype)\nexcept:\n    dtype_of = core.get_int_dtype",
+])  # fmt: skip
+def test_a_name_that_is_bound_to_the_function_of_dtypes_alone_is_that_function(bound: str) -> None:
+    top = f"from triton.language import core\n{bound}"
+    for other, is_left in (("", False), ("\ndtype_of = print", True)):
+        made = normal_form(KERNEL.format(top=top + other, line="x = x.to(dtype_of(16, True), bitcast=True)"))
+        assert ("dtype_of(16" in made) is is_left
+
+
 @pytest.mark.parametrize("line", [
     "x = x.to(core.get_int_dtype(32))", "x = x.to(core.get_int_dtype(*KIND))", "x = core._unwrap_if_constexpr(x, x)",
     "x = core.get_int_dtype", "x = core.builtin(x)", "x = core._to_tensor(x)", "x = core.tensor(x)",

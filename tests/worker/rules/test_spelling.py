@@ -38,8 +38,6 @@ def with_body(line: str, head: str = "") -> str:
     ("from triton.language import core\n", "x = core.cast(x, core.float32)"),
     ("from triton.language.core import where as choose\n", "x = choose(lanes < n, x, 0.0)"),
     ("from triton.language.standard import _log2, zeros_like\n", "x = x + zeros_like(x) * _log2(BLOCK)"),
-    ("try:\n    from triton.language.standard import _log2, zeros_like\nexcept ImportError:\n    pass\n",
-     "x = x + zeros_like(x) * _log2(BLOCK)"),
     ("", "x = tl.core.cast(x, tl.core.float32)"),
     ("", "y: tl.core.constexpr = BLOCK"),
 ])  # fmt: skip

@@ -23,7 +23,25 @@ def constructor(line: str) -> str:
     return f"class C:\n    def __init__(self):\n        {line}\n"
 
 
+PASSED_ON = """
+class F(torch.autograd.Function):
+    def forward(ctx, x):
+        ctx.size = 3
+
+class G(torch.autograd.Function):
+    def forward(ctx, x):
+        {}
+"""
+
+TABLE = "T = {(8, 2): dict(m=16, n=[1]), (4, 2): dict(m=32)}\ndef f(x):\n    one = T.get(x.shape)\n"
+
 REFUSED = {
+    "an element that is written": (TABLE + "    one['m'] = x\n", 1, "module-level"),
+    "an element that is passed on": (TABLE + "    g(one)\n", 1, "module-level"),
+    "an element that another function passes on": (TABLE + "def h(x):\n    return one\n", 1, "module-level"),
+    "a container that an import and a call read": ("A = [1]\nB = f(A)\ndef f(x):\n    g(A)\n", 1, "module-level"),
+    "a container that a function in a call reads": ("A = [1]\nB = A\ndef f(x):\n    g(lambda: A)\n", 1, "module-level"),
+    "an iterator that an import reads": ("A = iter(())\nB = f(A)\n", 1, "an iterator keeps its place"),
     "global": (function("global y"), 2, "through global or nonlocal"),
     "nonlocal": ("def f(y):\n    def g():\n        nonlocal y\n", 3, "through global or nonlocal"),
     "a generator": (function("yield x"), 2, "in a generator"),
@@ -61,6 +79,17 @@ REFUSED = {
 }
 
 
+@pytest.mark.parametrize("written", [
+    "return F.forward(x, x)", "return F.forward(x, ctx)", "ctx = x\n        return F.forward(ctx, x)",
+    "return (lambda ctx: F.forward(ctx, x))(x)", "return [F.forward(ctx, x) for ctx in x]", "return F.other(ctx)",
+    "import torch as ctx\n        return F.forward(ctx, x)", "made = F.forward\n        return made(x, x)",
+])  # fmt: skip
+def test_an_autograd_function_gets_no_other_context_than_its_caller_s(written: str) -> None:
+    assert [said for _, said in found(PASSED_ON.format(written))] == [
+        "uses F for something else than F.apply: call that"
+    ]
+
+
 @pytest.mark.parametrize("case", REFUSED)
 def test_each_way_to_keep_something_is_found_once_with_its_line(case: str) -> None:
     text, line, rule = REFUSED[case]
@@ -77,8 +106,14 @@ def test_each_way_to_keep_something_is_found_once_with_its_line(case: str) -> No
         function("def named(y):", "    parts = []", "    parts.append(y)", "    return parts", "return named(x)"),
         constructor("self.size = 3"),
         "class F(torch.autograd.Function):\n    def forward(ctx, x):\n        ctx.size = 3\n",
+        PASSED_ON.format("return F.forward(ctx, x)"),
         "def f(x, size=(1, 2)):\n    return x\n",
+        "A = [f(1)]\nB = [f(2)]\nBOTH = A + B\n@triton.autotune(configs=BOTH)\ndef g(x, one=A):\n    return x\n",
         "__all__ = ['f']\n",
+        TABLE + "    two = T[8, 2]\n    k[x](one['m'], **two)\n",
+        "REST = dict(m=8)\n"
+        + TABLE.replace("shape)", "shape, REST)")
+        + "    one = one.get('n', one)\n    return one['m']\n",
     ],
 )
 def test_what_is_a_call_s_own_is_not_found(text: str) -> None:

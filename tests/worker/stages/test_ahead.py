@@ -105,7 +105,7 @@ def test_the_first_candidate_that_passes_in_a_search_on_a_gpu_begins_it(
 ) -> None:
     begun: list[Session] = []
     monkeypatch.setattr(stage, "begin_ahead", begun.append)
-    monkeypatch.setattr(stage, "_evaluated", lambda *given: (Evaluation(status=status), False))
-    processes = SimpleNamespace(on_gpu=on_gpu, twice_if_lost=lambda attempt: attempt()[0])
+    monkeypatch.setattr(stage, "_evaluated", lambda *given: Evaluation(status=status))
+    processes = SimpleNamespace(on_gpu=on_gpu, twice_if_lost=lambda ask: ask())
     stage.evaluate(cast(Session, SimpleNamespace(processes=processes)), Candidate(source=""), purpose)
     assert bool(begun) == begins

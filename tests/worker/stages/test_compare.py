@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fakes import ENVIRONMENT
 from kernelwright.errors import ProblemError, WorkerError
@@ -26,11 +27,12 @@ from kernelwright.model import (
     QualificationReport,
     Status,
 )
+from kernelwright.worker.clock.captured import Captured
 from kernelwright.worker.plan.plan import AGAIN, Buffer, Plan
 from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.processes.lease import Lease
 from kernelwright.worker.processes.limits import Limits
-from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.processes.outcome import Ended, Lost
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages import compare
@@ -41,6 +43,8 @@ from kernelwright.worker.stages.subject import Subject
 PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outputs=(), single=True)
 INFO = CaseInfo(case=Case(name="large"), inputs=(), outputs=(), bytes=4, flop=0,
                 bound=Bound(bound_us=1.0, bound_by="bytes", bytes=4, flop=0, peaks=""))  # fmt: skip
+
+CAPTURED = Captured(method="graph", sets=1, restored=False, steady_us=[])
 
 
 @dataclass
@@ -66,12 +70,12 @@ class FakeProcesses:
     def ask_judge(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> Any:
         verb = message.verb
         self.asked.append(f"judge {verb}")
-        self.keys.append((verb, getattr(message, "name", "")))
+        self.keys.append((verb, getattr(message, "name", getattr(message, "key", ""))))
         if verb in self.poor:
             raise ProblemError("the GPU's memory does not hold it")
         if verb == "check":
-            return {"case": "large", "status": "wrong" if message.draw in self.wrong else "passed"}
-        answers = {"draws": [0, 1], "again": [AGAIN], "prepare": {"method": "graph", "sets": 1}, "sample": 10.0,
+            return CaseResult(case="large", status=Status.WRONG if message.draw in self.wrong else Status.PASSED)
+        answers = {"draws": [0, 1], "again": [AGAIN], "prepare": CAPTURED, "sample": [10.0],
                    "unjudged": []}  # fmt: skip
         return answers.get(verb, (12.0, 3.0) if verb == "call" else 9.0)
 
@@ -79,15 +83,15 @@ class FakeProcesses:
         verb = message.verb
         self.asked.append(f"bench {verb}")
         self.keys.append((verb, getattr(message, "key", "")))
-        prepared = {"method": "graph", "sets": 1, "steady_us": [self.steady_us.get(getattr(message, "key", ""), 10.0)]}
+        prepared = replace(CAPTURED, steady_us=[self.steady_us.get(getattr(message, "key", ""), 10.0)])
         if getattr(message, "key", None) in self.failing.get(verb, ()):
             raise Ended(Status.RUNTIME_ERROR, "no memory")
         sample_us = self.sample_us.get(getattr(message, "key", ""), 10.0)
-        answers: dict[str, Any] = {"prepare": prepared, "sample": [sample_us], "clocks": None}
-        answers |= {"call": (12.0, 3.0), "forgetting": {"as_left_us": [10.0], "anew_us": [10.0]}}
+        answers: dict[str, Any] = {"prepare": prepared, "sample": [sample_us], "clocks": None, "run": None}
+        answers |= {"call": (12.0, 3.0), "forgetting": ([10.0], [10.0])}
         if verb == "clocks" and self.throttle:
             reason = self.throttle[min((self.readings() - 1) // 3, len(self.throttle) - 1)]
-            return {"sm_mhz": 1500 if reason else 1980, "throttle": [reason] if reason else []}
+            return Clocks(sm_mhz=1500 if reason else 1980, throttle=(reason,) if reason else ())
         return answers.get(verb, 9.0)
 
     def readings(self) -> int:
@@ -110,7 +114,7 @@ class FakeSubject(Subject):
     def __init__(self, processes: FakeProcesses) -> None:
         self.processes, self.session = cast(Processes, processes), cast(Session, processes)
         self.plans, self.unplanned, self.noted = {"large": PLAN}, {}, {}
-        self.kernels_sha, self.kernels, self.code = "", {}, {}
+        self.kernels_sha, self.kernels, self.compiled = "", {}, {}
         self.replayed_s = self.measured_s = 0.0
         self.sent = {}
 
@@ -190,7 +194,7 @@ def test_a_bench_that_was_killed_once_is_started_again_and_twice_is_said(monkeyp
 
         def dying(message: Message, limit_s: float = 0.0, plan: Any = None) -> Any:
             if message.verb == "sample" and next(deaths, False):
-                raise Ended(Status.CRASHED, "the process that ran the kernels was killed by SIGKILL", lost=True)
+                raise Lost(Status.CRASHED, "the process that ran the kernels was killed by SIGKILL")
             return ask(message, limit_s, plan)
 
         monkeypatch.setattr(processes, "ask_bench", dying)
@@ -385,12 +389,12 @@ def test_clocks_are_read_before_between_and_after_the_halves_while_a_candidate_r
 
 
 def test_a_slowdown_in_one_reading_is_one_of_the_whole_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
-    site, readings = FakeProcesses(), iter([{"sm_mhz": 1980}, {"sm_mhz": 1400, "throttle": ["power_brake"]}])
+    site, readings = FakeProcesses(), iter([Clocks(sm_mhz=1980), Clocks(sm_mhz=1400, throttle=("power_brake",))])
     ask = site.ask_bench
 
     def answer(message: Any, *given: Any, **sent: Any) -> Any:
         reads_clocks = message.__struct_config__.tag == "clocks"
-        return next(readings, {"sm_mhz": 1900}) if reads_clocks else ask(message, *given, **sent)
+        return next(readings, Clocks(sm_mhz=1900)) if reads_clocks else ask(message, *given, **sent)
 
     monkeypatch.setattr(site, "ask_bench", answer)
     row = case_of(site, ("mine",)).implementations[-1]

@@ -13,11 +13,12 @@ import pytest
 import torch
 
 from kernelwright import stats
-from kernelwright.model import Candidate, CaseInfo, CaseResult, Incumbent, Status
+from kernelwright.model import Candidate, CaseInfo, CaseResult, Clocks, Incumbent, Status
 from kernelwright.worker.bench import messages as to_bench
 from kernelwright.worker.bench.bench import Bench, Prepared
 from kernelwright.worker.bench.messages import AddPlan
-from kernelwright.worker.bench.race import KNOWN, LOST
+from kernelwright.worker.bench.race import KNOWN, LOST, Race
+from kernelwright.worker.clock.captured import Captured
 from kernelwright.worker.plan.plan import Buffer, Plan
 from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.processes.limits import Limits
@@ -34,7 +35,7 @@ class FakeProcesses:
     those of the GPU on which the incumbent was first timed; ours_us: of the candidate there."""
 
     def __init__(
-        self, prepared: list[str], raced: dict[str, Any] | None = None, slow: float = 1.0, ours_us: float = 10.0
+        self, prepared: list[str], raced: Race | None = None, slow: float = 1.0, ours_us: float = 10.0
     ) -> None:
         self.prepared, self.raced = prepared, raced
         self.slow, self.ours_us = slow, ours_us
@@ -48,7 +49,7 @@ class FakeProcesses:
                 return bool(self.prepared)
             case "prepare":
                 self.prepared.append(message.key)
-                return {"method": "graph", "sets": 1, "steady_us": [self.slow * self.ours_us] * 4}
+                return Captured(method="graph", sets=1, restored=False, steady_us=[self.slow * self.ours_us] * 4)
             case "rename":
                 self.prepared[self.prepared.index(message.key)] = message.name
             case "forget":
@@ -107,8 +108,8 @@ def settled(
     return measure.measure(subject, passed, incumbent)
 
 
-def raced(ours_us: float, stopped: str = KNOWN) -> dict[str, Any]:
-    return {"ours_us": [ours_us] * 6, "theirs_us": [10.0] * 6, "stopped": stopped, "gained": stopped == KNOWN}
+def raced(ours_us: float, stopped: str = KNOWN) -> Race:
+    return Race([ours_us] * 6, [10.0] * 6, stopped, stopped == KNOWN)
 
 
 def test_an_incumbent_that_the_bench_has_is_raced_against_and_every_other_plan_is_forgotten(
@@ -138,7 +139,7 @@ def test_an_incumbent_that_the_bench_lacks_is_recorded_and_prepared_before_the_c
 
 @pytest.mark.parametrize("slow", [1.0, 1.04, 2.0])
 def test_a_candidate_has_the_same_time_on_a_slower_gpu(monkeypatch: pytest.MonkeyPatch, slow: float) -> None:
-    race = {"ours_us": [slow * 9.0] * 6, "theirs_us": [slow * 10.0] * 6, "stopped": KNOWN, "gained": True}
+    race = Race([slow * 9.0] * 6, [slow * 10.0] * 6, KNOWN, True)
     timing = settled(monkeypatch, FakeProcesses([], race, slow, 9.0), INCUMBENT).timing
     assert timing is not None
     assert timing.median_us == pytest.approx(9.0)
@@ -153,7 +154,7 @@ def test_how_much_slower_is_hopeless_does_not_depend_on_the_gpu(
     monkeypatch: pytest.MonkeyPatch, ours_us: float, stopped: str
 ) -> None:
     """The clock of this GPU says 28 and 32 µs, and the incumbent took 10 where it was first timed."""
-    race = {"ours_us": [2 * ours_us] * 6, "theirs_us": [20.0] * 6, "stopped": KNOWN, "gained": False}
+    race = Race([2 * ours_us] * 6, [20.0] * 6, KNOWN, False)
     timing = settled(monkeypatch, FakeProcesses([], race, 2.0, ours_us), INCUMBENT).timing
     assert timing is not None
     assert (timing.stopped, timing.gained) == (stopped, False)
@@ -255,10 +256,10 @@ def test_the_bench_captures_both_again_the_candidate_first_and_samples_the_new_o
         bench.prepared[name] = Prepared(timed, "large", cast(Any, None))
     found = bench.race("candidate", "best", 60)
     assert log == ["candidate", "warm", "best", "warm"]
-    assert found["gained"] is gained
-    half = len(found["ours_us"]) // 2
-    assert max(found["ours_us"][:half]) < 9.1
-    assert abs(found["ours_us"][-1] - after_us) < 0.1
+    assert found.gained is gained
+    half = len(found.ours_us) // 2
+    assert max(found.ours_us[:half]) < 9.1
+    assert abs(found.ours_us[-1] - after_us) < 0.1
 
 
 def test_a_race_of_long_calls_has_fewer_rounds_so_that_its_request_is_answered_in_time() -> None:
@@ -292,7 +293,7 @@ class SlowedSite(FakeProcesses):
 
     def ask_bench(self, message: Any, **sent: Any) -> Any:
         if isinstance(message, to_bench.Clocks):
-            return {"sm_mhz": 1500, "throttle": list(next(self.throttle))}
+            return Clocks(sm_mhz=1500, throttle=next(self.throttle))
         return super().ask_bench(message, **sent)
 
 

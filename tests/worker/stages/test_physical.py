@@ -12,9 +12,11 @@ import msgspec
 import pytest
 
 from kernelwright.model import Bound, Candidate, Case, CaseInfo, CaseResult, ProblemInfo, Status
+from kernelwright.worker.clock.captured import Captured
 from kernelwright.worker.plan.plan import AGAIN, Buffer, Plan
 from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.processes.limits import Limits
+from kernelwright.worker.processes.outcome import Lost
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.compare import measured_case
@@ -22,12 +24,15 @@ from kernelwright.worker.stages.evaluate import replaced, with_strided
 from kernelwright.worker.stages.measure import measure
 from kernelwright.worker.stages.physical import below_bound, impossible, verified_anew
 from kernelwright.worker.stages.subject import Subject
+from kernelwright.worker.stages.verify import verify_strided
 
 PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outputs=(), single=True)
 DERIVED = Bound(bound_us=20.0, bound_by="bytes", bytes=4, flop=0, peaks="")
 STATED = msgspec.structs.replace(DERIVED, stated=("bytes",), stated_us=20.0)
 PARTLY = msgspec.structs.replace(DERIVED, stated=("flop",), stated_us=5.0)
 HONEST = msgspec.structs.replace(DERIVED, bound_us=9.0)
+
+CAPTURED = Captured(method="graph", sets=1, restored=False, steady_us=[10.0] * 6)
 
 
 @dataclass
@@ -54,18 +59,19 @@ class FakeProcesses:
         verb = message.verb
         if verb == "check":
             self.checked.append((self.judges, message.case))
-            status = "wrong" if self.checked[-1] in self.wrong else "passed"
-            return {"case": message.case, "status": status, "reason": "off by 1" if status == "wrong" else ""}
-        answers = {"draws": [0, 1], "again": [AGAIN], "prepare": {"method": "graph", "sets": 1}, "sample": 10.0,
+            if self.checked[-1] in self.wrong:
+                return CaseResult(case=message.case, status=Status.WRONG, reason="off by 1")
+            return CaseResult(case=message.case, status=Status.PASSED)
+        answers = {"draws": [0, 1], "again": [AGAIN], "prepare": CAPTURED, "sample": [10.0],
                    "unjudged": []}  # fmt: skip
         return answers.get(verb, (12.0, 3.0) if verb == "call" else 9.0)
 
     def ask_bench(self, message: Message, limit_s: float = 0.0, plan: Any = None) -> Any:
         verb = message.verb
         answers: dict[str, Any] = {
-            "prepare": {"method": "graph", "sets": 1, "steady_us": [10.0] * 6},
-            "sample": [10.0] * getattr(message, "count", 1), "clocks": None, "call": (12.0, 3.0),
-            "forgetting": {"as_left_us": [10.0], "anew_us": [10.0]},
+            "prepare": CAPTURED,
+            "sample": [10.0] * getattr(message, "count", 1), "clocks": None, "run": None, "call": (12.0, 3.0),
+            "forgetting": ([10.0], [10.0]),
         }  # fmt: skip
         return answers.get(verb, 9.0)
 
@@ -83,9 +89,10 @@ class FakeSubject(Subject):
             Candidate(source=""),
         )
         self.plans, self.unplanned, self.noted = {"large": PLAN}, {}, {}
+        self.compiled = {}
         self.kernels_sha = self.kernels_path = ""
         self.replayed_s = self.measured_s = 0.0
-        self.sent, self.declared = {}, ()
+        self.sent, self.declares_dense = {}, False
 
     def prepare(self, cases: list[str]) -> None:
         self.plans = dict.fromkeys(cases, PLAN)
@@ -162,6 +169,29 @@ def test_strided_inputs_may_be_refused_when_a_candidate_is_verified_once_more() 
     doubt = verified_anew(subject, [Case(name="odd"), Case(name="odd/strided")])
     assert doubt is not None
     assert doubt.status is Status.NOT_VERIFIED
+
+
+@pytest.mark.parametrize(("losses", "serves"), [(1, []), (2, ["dense"])])
+def test_a_process_that_other_layouts_end_twice_says_that_dense_inputs_are_served(
+    losses: int, serves: list[str]
+) -> None:
+    @dataclass
+    class Losing(FakeProcesses):
+        judges_lost: int = 0
+        twice_if_lost = Processes.twice_if_lost
+        runs: int = 0
+
+        def ask_bench(self, message: Message, limit_s: float = 0.0, plan: Any = None) -> Any:
+            self.runs += message.verb == "run"
+            if message.verb == "run" and self.runs <= losses:
+                raise Lost(Status.CRASHED, "the process that ran the kernels was killed by SIGSEGV")
+            return super().ask_bench(message, limit_s, plan)
+
+    subject = FakeSubject(Losing(DERIVED))
+    subject.prepare(["odd", "odd/strided"])
+    found = verify_strided(subject, Case(name="odd/strided"))
+    assert [one.name for one in found.serves] == serves
+    assert found.status is (Status.NOT_VERIFIED if serves else Status.PASSED), found.reason
 
 
 def benched(processes: FakeProcesses) -> dict[str, tuple[Status, str]]:

@@ -10,7 +10,7 @@ import pytest
 
 from evaluated import StartedWorker
 from kernelwright.errors import ProblemError
-from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.client import start_worker
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import Candidate, KernelResources, Loading, Status
 from kernelwright.problems import find_problem, new_problem
@@ -60,6 +60,62 @@ def test_what_cannot_compile_or_be_read_fails_without_being_run(worker: Worker, 
     unknown = worker.compile(Candidate(source=probe[1], config={"nothing": 1}), "search")
     assert unknown.status is Status.REJECTED
     assert "no tunable 'nothing'" in unknown.reason
+
+
+RELU = """\
+import torch
+import torch.nn as nn
+
+ROWS, COLS = 4096, 4096
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+ROW_BY_ROW = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def row(x_ptr, out_ptr, cols: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * cols + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=tl.arange(0, BLOCK) < cols)
+    tl.store(out_ptr + at, tl.where(x < 0, 0.0, x), mask=tl.arange(0, BLOCK) < cols)
+
+
+def kernel_function(x):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    row[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+    return out
+"""
+
+
+def test_sizes_that_only_the_interpreter_runs_are_not_compiled_to_machine_code(
+    shared_worker: StartedWorker, tmp_path: Path
+) -> None:
+    file = tmp_path / "relu.py"
+    file.write_text(RELU)
+    worker = shared_worker()
+    cases = worker.load(str(file), Loading(which="derived")).cases
+    assert len({info.case.params.get("COLS") for info in cases}) > 2
+    found = worker.evaluate(Candidate(source=ROW_BY_ROW), "verify")
+    assert found.status is Status.PASSED, found.reason
+    assert found.compiled is not None
+    every = len({(one.kernel, one.cubin_sha) for one in found.kernels})
+    assert every == 1 or found.verified_on == "device"
 
 
 def test_only_the_named_cases_are_scored_and_an_unknown_one_is_refused(shared_worker: StartedWorker) -> None:

@@ -9,8 +9,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from fakes import PROBLEM
-from kernelwright import codec
-from kernelwright.model import CaseQualification, ProblemInfo, TensorSpec, TrivialAnswer
+from kernelwright.model import CaseQualification, ProblemInfo, QualificationReport, TensorSpec, TrivialAnswer
 from kernelwright.worker.judge.messages import Qualify
 from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.processes.processes import Processes
@@ -39,7 +38,7 @@ class FakeProcesses:
             )
             for name in self.names
         )  # fmt: skip
-        return codec.plain(CaseQualification(case=message.case, answers=answers, unused=self.unused))
+        return CaseQualification(case=message.case, answers=answers, unused=self.unused)
 
 
 class LoadedSession(Session):
@@ -70,6 +69,27 @@ def test_the_first_answers_that_would_pass_are_named_and_the_others_counted() ->
     said = "a kernel that ignores x would pass: in float64, too, no output depends on it"
     assert reason((8, 4), "without x", unused=("x",)) == said
     assert reason((8, 4), *NAMES).endswith("the previous output would pass (exactly right); and 1 more")
+
+
+def test_a_derived_case_that_accepts_an_answer_is_left_out_and_named_where_another_accepts_none() -> None:
+    case = next(one for one in PROBLEM.cases if one.case.timed)
+    small = [replace(case, case=replace(case.case, name=name, small=True, derived=True)) for name in ("one", "two")]
+
+    def report(*weak: str) -> QualificationReport:
+        class Processes(FakeProcesses):
+            def ask_judge(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> Any:
+                found = super().ask_judge(message, timeout_s, plan)
+                return found if found.case in weak else replace(found, answers=())
+
+        session = LoadedSession(cast(Any, Processes(("zeros",))), replace(PROBLEM, cases=(case, *small)))
+        return qualify(session, every=False)
+
+    left = report("two")
+    assert (left.qualifies, [*left.not_judged]) == (True, ["two"])
+    assert "its sizes were derived, and on case two zeros would pass" in left.not_judged["two"]
+    assert report("one", "two").qualifies is True
+    assert report(case.case.name).qualifies is False
+    assert report(case.case.name, "one", "two").qualifies is False
 
 
 def test_an_output_without_elements_is_the_reason_not_what_would_be_right_for_it() -> None:

@@ -7,10 +7,13 @@ import random
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 from kernelwright.model import Clocks, Implementation, Status
+from kernelwright.worker.clock.messages import CaptureAgain, Sample
+from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.stages.rows import MAX_ROUNDS, MIN_ROUNDS, Row, all_known, sample_in_halves, sample_rounds
 from kernelwright.worker.stages.verdicts import FLOOR, confirmed_gain, is_doubtful, noise_floor, verdict
 
@@ -38,11 +41,12 @@ class Gpu:
         return [self.row(name) for name in self.true_us]
 
     def row(self, name: str) -> Row:
-        def captured() -> None:
-            self.luck[name] = self.rng.gauss(0, self.capture)
+        def answer(message: Message[Any]) -> Any:
+            if isinstance(message, CaptureAgain):
+                self.luck[name] = self.rng.gauss(0, self.capture)
+            return [self.sample(name)] if isinstance(message, Sample) else 0.0
 
-        return Row(name=name, method="", sample=lambda: self.sample(name), warm=lambda: 0.0, call=lambda: (0.0, 0.0),
-                   capture_again=captured)  # fmt: skip
+        return Row(name=name, method="", ask=answer)
 
     def sample(self, name: str) -> float:
         at = self.count % len(self.true_us)

@@ -13,7 +13,6 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from kernelwright.problems.live.inputs import Call, Inputs, places_of, read_call
 from kernelwright.problems.live.sources import own_sources
 from kernelwright.problems.live.stored import store
 from kernelwright.problems.paths import EXAMPLE_FILE, MODULE_FILE, SOURCES_FOLDER, ProblemPath, problem_at
+from kernelwright.templates import shipped
 
 MARK = "Written by kernelwright.Problem"
 """Text in each problem.py that this file writes. A folder whose problem.py contains it may be overwritten."""
@@ -100,7 +100,7 @@ def write_live(
         inputs = read_inputs(call.tensors, places_of(call.tensors), is_module)
         if inputs.stored:
             torch.save(inputs.stored, file.with_name(EXAMPLE_FILE))
-        _write_sources(file.with_name(SOURCES_FOLDER), written, imports)
+        write_sources(file.with_name(SOURCES_FOLDER), written, imports)
         file.write_text(_text(fields, inputs, written), encoding="utf-8")
         device = next(iter(call.tensors.values())).device
         with loaded(file, written.home) as found, torch.autocast(device.type, enabled=False):
@@ -158,7 +158,7 @@ def _text(fields: Mapping[str, Any], inputs: Inputs, written: Expressions) -> st
     """The text of problem.py."""
     used = " ".join(map(str, fields.values()))
     imports = {one for one in {*written.imports, written.home} if f"{one}." in used}
-    return _template("problem").format(
+    return shipped("kernelwright.problems.live", "problem.py.txt").format(
         **fields, home=written.home, imports=_imports(imports),
         cases=f'\n    dict(name="example", {fields["small"]}small=True),' if inputs.stored is not None else "",
         sizes=", ".join(f"{name}={size}" for name, size in inputs.sizes.items()),
@@ -166,12 +166,13 @@ def _text(fields: Mapping[str, Any], inputs: Inputs, written: Expressions) -> st
     )  # fmt: skip
 
 
-def _write_sources(folder: Path, written: Expressions, imports: set[str]) -> None:
+def write_sources(folder: Path, written: Expressions, imports: set[str]) -> None:
     """Write the session's module and the caller's own modules. imports: modules, beside those that expressions name."""
     body = "".join(f"\n\n{one}\n" for one in written.session)
     texts = own_sources(imports | written.imports)
     # Not by `format`: the copied text has braces.
-    texts[f"{written.home}.py"] = _template("session").replace("{imports}\n", _imports(written.imports)) + body
+    session = shipped("kernelwright.problems.live", "session.py.txt")
+    texts[f"{written.home}.py"] = session.replace("{imports}\n", _imports(written.imports)) + body
     for path, text in texts.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
@@ -179,10 +180,6 @@ def _write_sources(folder: Path, written: Expressions, imports: set[str]) -> Non
 
 def _imports(names: set[str]) -> str:
     return "".join(f"import {name}\n" for name in sorted(names - {"torch"}))
-
-
-def _template(name: str) -> str:
-    return (resources.files("kernelwright.problems.live") / f"{name}.py.txt").read_text(encoding="utf-8")
 
 
 def _name_of(live: Any) -> str:

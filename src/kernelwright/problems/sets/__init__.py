@@ -1,6 +1,5 @@
-"""Published problem sets: each format is one module, and one line of `FORMATS`.
+"""Published problem sets: each format but KernelBench's is one module, and one line of `FORMATS`.
 
-    kernelbench       a Python file, used without conversion
     flashinfer_bench  a definition and its workloads, in JSON
     sol_execbench     a folder with definition.json and workload.jsonl
     robust_kbench     a folder with func_forward.py and config_forward.json
@@ -18,10 +17,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from kernelwright.problems.sets import flashinfer_bench, gpu_mode, kernelbench, robust_kbench, sol_execbench
+from kernelwright.problems.sets import flashinfer_bench, gpu_mode, robust_kbench, sol_execbench
+
+
+def python_file(path: Path) -> Path | None:
+    """A file as KernelBench has it, which needs no conversion."""
+    return path if path.suffix == ".py" and path.is_file() and path.name not in robust_kbench.CONFIGS else None
+
 
 FORMATS: dict[str, Callable[[Path], Path | None]] = {
-    "KernelBench": kernelbench.problem_file,
+    "KernelBench": python_file,
     "flashinfer-bench": flashinfer_bench.problem_file,
     "SOL-ExecBench": sol_execbench.problem_file,
     "robust-kbench": robust_kbench.problem_file,

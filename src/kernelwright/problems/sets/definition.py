@@ -22,6 +22,9 @@ from kernelwright.errors import ProblemError
 from kernelwright.model import Case, Scalar, StatedBySet
 from kernelwright.problems.sets.written import Translated
 from kernelwright.source import parse as syntax
+from kernelwright.source.bindings import bound_names
+from kernelwright.spaces.restriction import BINARY, COMPARISONS
+from kernelwright.templates import rendered
 from kernelwright.textfile import parse_json, read_text
 
 MOST_TIMED = 6
@@ -164,7 +167,7 @@ def _refuse_taken(file: Path, definition: Definition, numbers: Mapping[str, str]
         tree = syntax.parse(definition.reference)
     except (SyntaxError, ValueError) as error:
         raise ProblemError(f"{file}: its reference is not Python: {error}") from error
-    bound = {name for statement in tree.body for name in _bound(statement)}
+    bound = bound_names(tree.body)
     if "run" not in bound:
         raise ProblemError(f"{file}: its reference defines no function run")
     own = {"Model", "get_init_inputs", "get_inputs"} - {definition.custom_inputs_entrypoint}
@@ -172,51 +175,36 @@ def _refuse_taken(file: Path, definition: Definition, numbers: Mapping[str, str]
         raise ProblemError(f"{file}: its reference defines {taken[0]}, which is also a name of the problem")
 
 
-def _bound(statement: ast.stmt) -> Iterator[str]:
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
-        yield statement.name
-    elif isinstance(statement, ast.Import | ast.ImportFrom):
-        yield from ((alias.asname or alias.name).partition(".")[0] for alias in statement.names)
-    else:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                yield node.id
-
-
 # --- the text -----------------------------------------------------------------------------------------------
 
 
 def _problem_text(definition: Definition, first: Workload, draw: Draw) -> str:
-    custom = definition.custom_inputs_entrypoint
-    lines = [definition.reference.rstrip(), "", "", "import torch", ""]
-    if custom is not None:
-        lines += [f"make_inputs = {custom}", ""]
     sizes = axes_of(definition, first.axes)
     if sizes is None:
         raise ProblemError(f"{definition.name}: an axis has no size", "expected arithmetic over axes that have one")
+    numbers: dict[str, object] = {}
     for name, size in sizes.items():  # each axis after those that it is computed from
         expression = definition.axes[name].expression
-        lines.append(f"{name} = {size if expression is None else f'int({expression})'}")
-    lines += [f"{name} = {value!r}" for name, value in _scalars(first).items()]
-    arguments = ", ".join(definition.inputs)
-    lines += ["", "", "class Model(torch.nn.Module):", *_docstring(definition.description)]
-    lines += [f"    def forward(self, {arguments}):", f"        return run({arguments})", "", ""]
-    lines += ["def get_inputs():"]
-    if any(source.type == "custom" for source in first.inputs.values()):
-        known = ", ".join(f'"{name}": {name}' for name in [*definition.axes, *_scalars(first)])
-        lines.append(f"    made = make_inputs({{{known}}}, torch.empty(0).device)")
-    lines.append("    return [")
+        numbers[name] = size if expression is None else f"int({expression})"
+    numbers |= {name: repr(value) for name, value in _scalars(first).items()}
+    inputs = {}
     for name, tensor in definition.inputs.items():
         source = first.inputs.get(name, Source(type="random"))
         shape = f"[{', '.join(tensor.shape or [])}]"
-        value = {"scalar": name, "custom": f'made["{name}"]'}.get(source.type) or draw(name, tensor, shape)
-        lines.append(f"        {value},  # {name}")
-    lines += ["    ]", "", "", "def get_init_inputs():", "    return []", ""]
-    return "\n".join(lines)
-
-
-def _docstring(description: str | None) -> list[str]:
-    return [f"    {description!r}", ""] if description else []
+        inputs[name] = {"scalar": name, "custom": f'made["{name}"]'}.get(source.type) or draw(name, tensor, shape)
+    known = ", ".join(f'"{name}": {name}' for name in [*definition.axes, *_scalars(first)])
+    is_made = any(source.type == "custom" for source in first.inputs.values())
+    return rendered(
+        "kernelwright.problems.sets",
+        "definition.py.j2",
+        reference=definition.reference.rstrip(),
+        custom=definition.custom_inputs_entrypoint,
+        numbers=numbers,
+        docstring=repr(definition.description) if definition.description else "",
+        arguments=", ".join(definition.inputs),
+        made=f"{{{known}}}" if is_made else "",
+        inputs=inputs,
+    )
 
 
 def random_values(name: str, tensor: Tensor, shape: str) -> str:
@@ -334,20 +322,7 @@ def elements(definition: Definition, variable: Mapping[str, int]) -> int:
     return sum(math.prod(known.get(axis, 1) for axis in shape) for shape in shapes if shape is not None)
 
 
-_OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
-    ast.Add: lambda a, b: a + b,
-    ast.Sub: lambda a, b: a - b,
-    ast.Mult: lambda a, b: a * b,
-    ast.Div: lambda a, b: a / b,
-    ast.FloorDiv: lambda a, b: a // b,
-    ast.Mod: lambda a, b: a % b,
-    ast.Eq: lambda a, b: a == b,
-    ast.NotEq: lambda a, b: a != b,
-    ast.Lt: lambda a, b: a < b,
-    ast.LtE: lambda a, b: a <= b,
-    ast.Gt: lambda a, b: a > b,
-    ast.GtE: lambda a, b: a >= b,
-}
+_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {**BINARY, **COMPARISONS, ast.Pow: math.pow}
 
 
 def _holds(constraint: str, axes: Mapping[str, int]) -> bool:
@@ -370,8 +345,6 @@ def _value(node: ast.expr, axes: Mapping[str, int]) -> Any:
         return axes[node.id]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_value(node.operand, axes)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-        return math.pow(_value(node.left, axes), _value(node.right, axes))
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         return _OPERATORS[type(node.op)](_value(node.left, axes), _value(node.right, axes))
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _OPERATORS:

@@ -24,6 +24,7 @@ from kernelwright.problems.sets.written import Translated, write
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import base_name, bindings
 from kernelwright.source.edits import Edit, edited
+from kernelwright.templates import rendered
 from kernelwright.textfile import read_text
 
 NAME = "GPU MODE"
@@ -111,8 +112,7 @@ def texts_of(file: Path, task: Task) -> dict[str, str]:
             tree = syntax.parse(texts[name])
         except OSError as error:
             raise ProblemError(
-                f"{file}: cannot read {place}: {error.strerror}",
-                f"add it, or correct the source of {name} under files",
+                f"{file}: cannot read {place}: {error.strerror}", f"add it, or correct the source of {name} under files"
             ) from error
         except (SyntaxError, ValueError) as error:
             raise ProblemError(f"{place} is not Python: {error}") from error
@@ -223,30 +223,17 @@ def problem_text(
     """The text of problem.py. elsewhere: whether the reference creates tensors on a device that it names."""
     generate = functions["generate_input"].args
     seeded = SEED in {one.arg for one in [*generate.args, *generate.kwonlyargs]}
-    given = ", ".join([f"{name}={name}" for name in first] + [f"{SEED}={SEED}"] * seeded)
-    lines = ["import random", "import sys", "from pathlib import Path", "", "import torch", ""]
-    lines += ['if str(SOURCES := Path(__file__).parent / "sources") not in sys.path:',
-              "    sys.path.insert(len(sys.path) if __package__ else 0, str(SOURCES))",
-              f"from {package}.reference import generate_input, ref_kernel", ""]  # fmt: skip
-    lines += [f"{name} = {value!r}" for name, value in first.items()]
-    if changed := changed_parts(functions["ref_kernel"]):
-        lines.append(f"MUTATES = {tuple(changed)!r}")
-    lines += ["", "", "class Model(torch.nn.Module):", "    def forward(self, data):"]
-    if elsewhere:
-        lines += ["        leaves = torch.utils._pytree.tree_leaves(data)",
-                  "        with torch.device(next(one.device for one in leaves if isinstance(one, torch.Tensor))):",
-                  "            return ref_kernel(data)"]  # fmt: skip
-    else:
-        lines += ["        return ref_kernel(data)"]
-    lines += ["", "", "def get_inputs():"]
-    if seeded:
-        lines += [f"    {SEED} = random.getrandbits(31)", "    state = torch.get_rng_state()"]
-    lines += [f"    data = generate_input({given})"]
-    if seeded:
-        lines += [f"    if torch.initial_seed() == {SEED}:  # it calls torch.manual_seed, with the number drawn above",
-                  "        torch.set_rng_state(state)"]  # fmt: skip
-    lines += ["    return [data]", "", "", "def get_init_inputs():", "    return []", ""]
-    return "\n".join(lines)
+    changed = changed_parts(functions["ref_kernel"])
+    return rendered(
+        "kernelwright.problems.sets",
+        "gpu_mode.py.j2",
+        package=package,
+        first={name: repr(value) for name, value in first.items()},
+        given=", ".join([f"{name}={name}" for name in first] + [f"{SEED}={SEED}"] * seeded),
+        changed=repr(tuple(changed)) if changed else "",
+        seeded=seeded,
+        elsewhere=elsewhere,
+    )
 
 
 def changed_parts(function: ast.FunctionDef) -> list[str]:

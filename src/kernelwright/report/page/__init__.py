@@ -6,5 +6,3 @@ by a candidate is escaped.
 
 from kernelwright.report.page.html import html_page
 from kernelwright.report.page.markdown import markdown_page
-
-__all__ = ["html_page", "markdown_page"]

@@ -8,22 +8,19 @@ allows no script but ours and no request except to the server of a live page.
 from __future__ import annotations
 
 import base64
-import functools
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from importlib import resources
-from typing import TYPE_CHECKING
 
 from kernelwright.report.content import Content
 from kernelwright.report.plots import Picture, draw_plots, plots_missing
 from kernelwright.report.plots.drawing import colour_rules
-from kernelwright.report.tree import Node
+from kernelwright.report.tree import Node, Tunings
 from kernelwright.report.view import RunView
+from kernelwright.templates import environment, shipped
 from kernelwright.text.escape import legible
 
-if TYPE_CHECKING:
-    from jinja2 import Template
+HERE = "kernelwright.report.page"
 
 
 def html_page(
@@ -41,24 +38,28 @@ def html_page(
 
     page = Content(view)
     drawn = draw_plots(view) if pictures is None else pictures
-    script = _text("page.js")
-    made = _template().render(
+    script = shipped(HERE, "page.js")
+    return rendered(
+        "page.html.j2",
         page=page,
         steps=list(_steps(page)),
         plots={picture.name: Markup(picture.svg) for picture in drawn},
         plots_missing=plots_missing(),
         live=live,
         seq=seq,
-        style=Markup(style_text()),
         script=Markup(script),
         policy=_policy(script, is_live=live is not None),
     )
-    return legible(made)
 
 
-def style_text() -> str:
-    """The style of every page."""
-    return colour_rules(":root") + _text("page.css")
+def rendered(template: str, **values: object) -> str:
+    """A page from a template beside this file, in the style of every page."""
+    from markupsafe import Markup
+
+    pages = environment(HERE, autoescape=True)
+    pages.filters["nonbreaking"] = _nonbreaking
+    style = Markup(colour_rules(":root") + shipped(HERE, "page.css"))
+    return legible(pages.get_template(template).render(style=style, **values))
 
 
 def _policy(script: str, is_live: bool) -> str:
@@ -68,30 +69,19 @@ def _policy(script: str, is_live: bool) -> str:
     return "; ".join([*parts, "base-uri 'none'", "form-action 'none'", *(["connect-src 'self'"] if is_live else [])])
 
 
-def _steps(page: Content) -> Iterator[Node | None]:
+def _steps(page: Content) -> Iterator[Node | Tunings | None]:
     """The tree as a template can walk it without recursion: a node opens, None closes the last one that is open. A
     brief node without children is a line, which opens nothing."""
-    todo: list[Node | None] = list(reversed(page.tree))
+    todo: list[Node | Tunings | None] = list(reversed(page.tree))
     while todo:
         node = todo.pop()
         yield node
-        if node is not None and (node.children or not node.is_brief):
+        if isinstance(node, Tunings):
             todo += [None, *reversed(node.children)]
+        elif node is not None and (node.children or not node.is_brief):
+            todo += [None, *reversed(node.branches)]
 
 
 def _nonbreaking(text: str) -> str:
     """`text` in which no line ends between a number and its unit."""
     return re.sub(r"(?<=\d) (?=(?:µs|ms|s|min|h|%)(?:\W|$))", "\u00a0", text)
-
-
-def _text(name: str) -> str:
-    return (resources.files("kernelwright.report.page") / name).read_text(encoding="utf-8")
-
-
-@functools.cache
-def _template() -> Template:
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["nonbreaking"] = _nonbreaking
-    return environment.from_string(_text("page.html.j2"))

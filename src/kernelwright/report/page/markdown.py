@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernelwright.report.content import Content
-from kernelwright.report.tree import Node
+from kernelwright.report.tree import Node, Tunings
 from kernelwright.report.view import RunView
-from kernelwright.text.grid import Grid
+from kernelwright.text.grid import Grid, Section
 
 
 def markdown_page(view: RunView) -> str:
@@ -19,20 +19,24 @@ def markdown_page(view: RunView) -> str:
     parts += [f"> {warning}" for warning in page.warnings]
     if page.remarks:
         parts.append("\n".join(f"- {_inline(remark)}" for remark in page.remarks))
+    for section in page.first:
+        parts += _section(section)
     tally = ", ".join(f"{count} {status}" for status, count in page.tally.items())
     parts += ["## Convergence", _block(page.rounds) if view.trials else "", tally]
-    if page.cases is not None:
-        parts += ["## Cases", _grid(page.cases), f"Bounds: {page.peaks}."]
-    for section in page.extra:
-        parts += [f"## {section.title}", _grid(section.grid), "\n".join(f"- {_inline(note)}" for note in section.notes)]
+    for section in page.further:
+        parts += _section(section)
     parts += ["## Candidates", "\n".join(_branches(page.tree))]
-    if page.resources is not None:
-        parts += [f"## {page.kernel_title}", _grid(page.resources)]
-    parts += ["## Cost", _block(page.cost)]
+    for section in page.cost:
+        parts += _section(section)
     parts += ["## Control arm", _block(page.control)] if page.control else []
     parts += ["## Environment", _grid(Grid(("", "value"), tuple(page.environment.items()), frozenset({"value"})))]
     parts += ["## How to repeat it", _block("\n".join(page.repeat))]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _section(section: Section) -> list[str]:
+    notes = "\n".join(f"- {_inline(note)}" for note in section.notes)
+    return [f"## {section.title}", notes, _grid(section.grid) if section.grid.rows else ""]
 
 
 def _grid(grid: Grid) -> str:
@@ -43,14 +47,17 @@ def _grid(grid: Grid) -> str:
 
 def _branches(roots: Sequence[Node]) -> list[str]:
     lines = []
-    todo = [(0, node) for node in reversed(roots)]
+    todo: list[tuple[int, Node | Tunings]] = [(0, node) for node in reversed(roots)]
     while todo:
         depth, node = todo.pop()
+        if isinstance(node, Tunings):
+            lines.append(f"{'  ' * depth}- {node.text}")
+            continue
         words = [f"**{node.number}**", node.operator, node.role if node.role != "parent" else "", node.status]
         words += [node.time, f"({node.gain})" if node.gain else ""]
         note = f": {_inline(node.note)}" if node.note else ""
         lines.append(f"{'  ' * depth}- {' '.join(word for word in words if word)}{note}")
-        todo += [(depth + 1, child) for child in reversed(node.children)]
+        todo += [(depth + 1, child) for child in reversed(node.branches)]
     return lines
 
 

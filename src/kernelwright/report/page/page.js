@@ -1,4 +1,4 @@
-// What a page does beyond what HTML does by itself: fold or unfold the whole tree (folded at first on a phone), and follow a run that is at work.
+// What a page does beyond what HTML does by itself: fold or unfold the whole tree (folded at first on a phone), open the trial that a link leads to, and follow a run that is at work.
 // It fetches nothing unless the page says that it is live (`data-live`), and then only from where it came.
 "use strict";
 (() => {
@@ -33,6 +33,16 @@
     showTools();
   };
 
+  // A link to a trial, such as a point of the picture, opens what hides the trial, and its note.
+  const open = () => {
+    const trial = document.getElementById(location.hash.slice(1));
+    if (trial === null) return;
+    for (let one = trial; one !== null; one = one.parentElement) if (one.tagName === "DETAILS") one.open = true;
+    const note = trial.querySelector(":scope > .look");
+    if (note !== null) note.open = true;
+    trial.scrollIntoView();
+  };
+
   const follow = () => {
     const events = new EventSource("events");
     let busy = false, again = false;
@@ -57,5 +67,7 @@
 
   showTools();
   foldOnPhone();
+  open();
+  addEventListener("hashchange", open);
   if (page().dataset.live !== undefined) follow();
 })();

@@ -6,5 +6,3 @@ something is drawn; where it is missing `plots_missing` says so. The same journa
 
 from kernelwright.report.plots.drawing import plots_missing
 from kernelwright.report.plots.table import PLOTS, Picture, draw_plots, write_plots
-
-__all__ = ["PLOTS", "Picture", "draw_plots", "plots_missing", "write_plots"]

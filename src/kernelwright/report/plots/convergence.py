@@ -8,12 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kernelwright.report.convergence import kind_of
 from kernelwright.report.framework import against_framework
 from kernelwright.report.plots import drawing
 from kernelwright.report.view import RunView
 from kernelwright.stats import geometric_mean
-from kernelwright.text.units import label, unit_for
+from kernelwright.text.units import unit_for
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,7 +45,7 @@ class Search:
 def search_of(view: RunView) -> Search:
     """The search's own scores; what was confirmed differs a little and is in the report."""
     scores = {trial.number: trial.score_us for trial in view.trials if trial.score_us is not None}
-    leader, seed = view.best or view.leader, view.seed
+    leader, seed = view.shown, view.seed
     line = view.lineage(leader)
     starter = [seed.number] if seed is not None else []
     best = [leader.number] if leader is not None and leader is not seed else []
@@ -71,13 +70,13 @@ def search_of(view: RunView) -> Search:
 
 
 def draw(view: RunView) -> Figure | None:
-    """None while nothing has passed."""
+    """None while nothing was measured: an estimate makes no picture."""
     from matplotlib.ticker import MaxNLocator
 
     found = search_of(view)
-    if not found.times_us:
+    if view.timing_kind != "measured":
         return None
-    kind, unit = kind_of(view), unit_for(found.times_us)
+    unit = unit_for(found.times_us)
     figure, plot = drawing.axes()
     scale = 1 / unit.us
     trials, times = zip(*[*found.best_so_far, (found.last + 0.5, found.best_so_far[-1][1])], strict=True)
@@ -91,7 +90,7 @@ def draw(view: RunView) -> Figure | None:
     ):
         if group:
             plot.scatter(list(group), [time * scale for time in group.values()], s=size, color=colour, marker=marker,
-                         label=name, zorder=3, linewidths=0)  # fmt: skip
+                         label=name, zorder=3, linewidths=0, clip_on=False, urls=drawing.urls_of(group))  # fmt: skip
     if found.bound_us is not None:
         plot.axhline(found.bound_us * scale, color=drawing.BOUND, linewidth=1.2, linestyle=(0, (4, 3)), label="bound")
     if found.framework_us is not None:
@@ -99,7 +98,8 @@ def draw(view: RunView) -> Figure | None:
                      label="PyTorch")  # fmt: skip
     if found.failed:
         plot.scatter(found.failed, [0.03] * len(found.failed), s=22, color=drawing.OTHER, marker="x", linewidths=1.1,
-                     transform=plot.get_xaxis_transform(), label="failed", zorder=3)  # fmt: skip
+                     transform=plot.get_xaxis_transform(), label="failed", zorder=3,
+                     clip_on=False, urls=drawing.urls_of(found.failed))  # fmt: skip
     low = min([*found.times_us, found.bound_us or found.times_us[0], found.framework_us or found.times_us[0]])
     high = max([*found.times_us, found.framework_us or found.times_us[0]])
     if high / low >= LOG_FROM:
@@ -111,7 +111,7 @@ def draw(view: RunView) -> Figure | None:
     plot.set_xlim(-0.5, found.last + 0.5)
     plot.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
     plot.set_xlabel("trial")
-    plot.set_ylabel(f"time ({label(unit, kind)})")
+    plot.set_ylabel(f"time ({unit.name})")
     drawing.legend_above(plot)
     return figure
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 WIDTH_IN, HEIGHT_IN = 7.2, 3.5
 DOTS_PER_INCH = 160
+TRIAL = "trial-"
+"""How the ids of trials on the page begin."""
 
 
 class Colour(NamedTuple):
@@ -87,6 +90,11 @@ def legend_above(plot: Axes) -> None:
                     handlelength=1.6)  # fmt: skip
 
 
+def urls_of(numbers: Iterable[int]) -> list[str]:
+    """Links from points to their trials on the page."""
+    return [f"#{TRIAL}{number}" for number in numbers]
+
+
 def inline_svg(figure: Figure, name: str, title: str) -> str:
     """An `svg` element for a page that sets `--plot-…`; ids are prefixed by `name`, so that several fit into one
     page."""
@@ -95,11 +103,13 @@ def inline_svg(figure: Figure, name: str, title: str) -> str:
     text = io.StringIO()
     with matplotlib.rc_context({**_STYLE, "svg.hashsalt": name}):
         figure.savefig(text, format="svg", transparent=True, metadata=dict.fromkeys(("Date", "Creator")))
+    link = rf'\n<a href="#{TRIAL}\1"><title>trial \1</title>\2</a>'
     figure.set_layout_engine("none")  # else the PNG is laid out once more, which takes half of the time
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
+    svg = re.sub(rf'(\bid="|href="#(?!{TRIAL})|url\(#)', rf"\g<1>{name}-", svg)
+    svg = re.sub(rf'\s*<a xlink:href="#{TRIAL}(\d+)"[^>]*>\s*(.*?)\s*</a>', link, svg, flags=re.DOTALL)
     for key, colour in COLOURS.items():
         svg = svg.replace(colour.light, f"var(--plot-{key}, {colour.light})")
     svg = re.sub(r' (?:width|height)="[\d.]+pt"', "", svg, count=2)
@@ -107,8 +117,9 @@ def inline_svg(figure: Figure, name: str, title: str) -> str:
 
 
 def standalone_svg(svg: str) -> str:
-    """An element of `inline_svg` as a separate file with a background."""
+    """An element of `inline_svg` as a separate file with a background, without links to the page."""
     paper = f'<rect width="100%" height="100%" fill="var(--plot-paper, {COLOURS["paper"].light})"/>'
+    svg = re.sub(r"<a .*?</title>|</a>", "", svg)
     inside = svg.index(">") + 1
     return f"{svg[:inside]}<style>{colour_rules('svg')}</style>{paper}{svg[inside:]}\n"
 

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kernelwright.model import Bound, Trial
-from kernelwright.report.convergence import kind_of
 from kernelwright.report.plots import drawing
 from kernelwright.report.view import RunView
 from kernelwright.roofline import Point, points, ridge_flop_per_byte, roof_flop_per_s
@@ -47,9 +46,9 @@ FEW_TICKS = 20.0
 
 def groups_of(view: RunView) -> dict[str, tuple[Point, ...]]:
     """Points of starter, parents and best, in that order; those that were not timed are not there."""
-    leader, seed = view.best or view.leader, view.seed
-    by_number = {trial.number: trial for trial in view.trials}
-    between = [by_number[number] for number in view.lineage(leader) if by_number[number] not in (seed, leader)]
+    leader, seed = view.shown, view.seed
+    line = [view.by_number[number] for number in view.lineage(leader)]
+    between = [trial for trial in line if trial not in (seed, leader)]
     found = {
         "starter": _points([seed], view),
         "parents": _points(between, view),
@@ -61,12 +60,12 @@ def groups_of(view: RunView) -> dict[str, tuple[Point, ...]]:
 
 
 def draw(view: RunView) -> Figure | None:
-    """None where nothing was timed."""
+    """None where nothing was measured: an estimate makes no picture."""
     groups = groups_of(view)
-    return draw_groups(groups, estimate=kind_of(view) == "estimate") if groups else None
+    return draw_groups(groups) if groups and view.timing_kind == "measured" else None
 
 
-def draw_groups(groups: Mapping[str, Sequence[Point]], estimate: bool = False, one_case: bool = False) -> Figure:
+def draw_groups(groups: Mapping[str, Sequence[Point]], one_case: bool = False) -> Figure:
     """groups: by the name in the key, none of them empty; the last is the one whose shares are beside the cases.
     one_case: all points are of one case, so each key says its own share."""
     every = [point for group in groups.values() for point in group]
@@ -82,20 +81,22 @@ def draw_groups(groups: Mapping[str, Sequence[Point]], estimate: bool = False, o
     plot.set_xscale("log")
     plot.set_yscale("log")
     _name_cases(plot, list(groups.values()), by_flop, with_share=not one_case)
-    suffix = ", estimate" if estimate else ""
     plot.set_xlabel("FLOP per byte that the work needs" if by_flop else "MB that the work must move")
-    plot.set_ylabel(f"{'TFLOP/s' if by_flop else 'TB/s'} of useful work{suffix}")
+    plot.set_ylabel(f"{'TFLOP/s' if by_flop else 'TB/s'} of useful work")
     _plain_axes(plot, every, by_flop)
     drawing.legend_above(plot)
     return figure
 
 
 def _points(trials: Sequence[Trial | None], view: RunView) -> tuple[Point, ...]:
+    """Of the timed cases: small ones show the cost of a launch, not how near a kernel is to the roof."""
     found: list[Point] = []
+    timed = {info.case.name for info in view.info.problem.cases if info.case.timed}
     for trial in trials:
-        evaluation = view.figure(trial) if trial is not None else None
+        evaluation = view.figure(trial)
         if trial is not None and evaluation is not None:
-            found += points(f"trial {trial.number}", evaluation.results, view.info.problem)
+            results = [result for result in evaluation.results if result.case in timed]
+            found += points(f"trial {trial.number}", results, view.info.problem)
     return tuple(found)
 
 

@@ -1,7 +1,4 @@
-"""The table of pictures, and their output: as SVG inside a page, and as files.
-
-A picture that has nothing to show is left out, never drawn empty.
-"""
+"""The table of pictures, and their output: as SVG inside a page, and as files."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from kernelwright.spaces.space import Config, Space, default, key, neighbours
 
 
 class Local:
-    def __init__(self, space: Space, seed: int, first: tuple[Config, ...]) -> None:
+    def __init__(self, space: Space, seed: int, first: tuple[Config, ...] = ()) -> None:
         self.space = space
         self.asked = Known(space, first or (default(space),))
         self.draws = RandomConfigs(self.asked, f"local:{seed}")
@@ -64,7 +64,3 @@ class Local:
         """A random config. A new walk begins as soon as it, or another config returned meanwhile, has a time."""
         self.here, self.here_us, self.walk = None, math.inf, set()
         return self.draws.draw()
-
-
-def local(space: Space, seed: int, first: tuple[Config, ...] = ()) -> Local:
-    return Local(space, seed, first)

@@ -22,7 +22,9 @@ proposals are repetitions."""
 
 
 class OptunaTpe:
-    def __init__(self, space: Space, seed: int, first: tuple[Config, ...]) -> None:
+    """Raises `ConfigError` if Optuna is not installed."""
+
+    def __init__(self, space: Space, seed: int, first: tuple[Config, ...] = ()) -> None:
         try:
             import optuna
         except ModuleNotFoundError as error:
@@ -76,8 +78,3 @@ class OptunaTpe:
             self.study.tell(trial, state=optuna.trial.TrialState.FAIL)
         else:
             self.study.tell(trial, time_us)
-
-
-def optuna_tpe(space: Space, seed: int, first: tuple[Config, ...] = ()) -> OptunaTpe:
-    """Raises `ConfigError` if Optuna is not installed."""
-    return OptunaTpe(space, seed, first)

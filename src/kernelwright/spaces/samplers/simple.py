@@ -1,49 +1,35 @@
-"""Samplers that ignore times: exhaustive enumeration in the space's order, and random draws.
-
-Exhaustive enumeration finds the optimum that other samplers are compared with. Random draws are the control arm that
-every other sampler must beat.
-"""
+"""Samplers that ignore times: exhaustive enumeration in the space's order, and random draws."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from kernelwright.spaces.samplers.bookkeeping import Known, RandomConfigs
 from kernelwright.spaces.space import Config, Space, configs
 
 
-class Exhaustive:
-    def __init__(self, space: Space, first: tuple[Config, ...]) -> None:
-        self.asked = Known(space, first)
-        self.left = configs(space)
+class Draws:
+    """Returns configs as `draw` gives them. asked: the known configs; draw gives an unknown one, or None at the end."""
+
+    def __init__(self, asked: Known, draw: Callable[[], Config | None]) -> None:
+        self.asked, self.draw = asked, draw
 
     def ask(self) -> Config | None:
         config = self.asked.next_first()
         if config is None:
-            config = next((config for config in self.left if not self.asked.knows(config)), None)
+            config = self.draw()
         return None if config is None else self.asked.give(config)
 
     def tell(self, config: Config, time_us: float | None) -> None:
         self.asked.learn(config)
 
 
-def exhaustive(space: Space, seed: int, first: tuple[Config, ...] = ()) -> Exhaustive:
+def exhaustive(space: Space, seed: int, first: tuple[Config, ...] = ()) -> Draws:
     """seed: for the common signature; the order does not depend on it."""
-    return Exhaustive(space, first)
+    asked, left = Known(space, first), configs(space)
+    return Draws(asked, lambda: next((config for config in left if not asked.knows(config)), None))
 
 
-class RandomDraws:
-    def __init__(self, space: Space, seed: int, first: tuple[Config, ...]) -> None:
-        self.asked = Known(space, first)
-        self.draws = RandomConfigs(self.asked, f"random:{seed}")
-
-    def ask(self) -> Config | None:
-        config = self.asked.next_first()
-        if config is None:
-            config = self.draws.draw()
-        return None if config is None else self.asked.give(config)
-
-    def tell(self, config: Config, time_us: float | None) -> None:
-        self.asked.learn(config)
-
-
-def random_draws(space: Space, seed: int, first: tuple[Config, ...] = ()) -> RandomDraws:
-    return RandomDraws(space, seed, first)
+def random_draws(space: Space, seed: int, first: tuple[Config, ...] = ()) -> Draws:
+    asked = Known(space, first)
+    return Draws(asked, RandomConfigs(asked, f"random:{seed}").draw)

@@ -23,6 +23,7 @@ from kernelwright.model import AS_KEPT, Case
 from kernelwright.worker.ahead.messages import CompileAhead
 from kernelwright.worker.plan.library import allow_tf32
 from kernelwright.worker.processes.channel import Channel, Done
+from kernelwright.worker.processes.commands import Options
 from kernelwright.worker.reference.baseline import mode_of
 from kernelwright.worker.reference.derive import load_with_cases
 from kernelwright.worker.reference.load import LoadedProblem
@@ -33,7 +34,7 @@ class Measuring(BaseException):
     """Inductor is about to measure. It is no `Exception`, so that no handler in between catches it."""
 
 
-def main(channel: Channel, options: dict[str, Any]) -> None:
+def main(channel: Channel, options: Options) -> None:
     channel.send(Done(value=compile_ahead(codec.record(channel.receive(30.0), CompileAhead))))
 
 

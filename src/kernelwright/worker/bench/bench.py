@@ -22,17 +22,21 @@ from triton.runtime.errors import OutOfResources
 
 from kernelwright import codec
 from kernelwright.model import Clocks, Status
-from kernelwright.worker.bench import clock, messages, nvml
+from kernelwright.worker.bench import messages
 from kernelwright.worker.bench.launching import allow_device_descriptors, compiled
-from kernelwright.worker.bench.race import race
-from kernelwright.worker.bench.restore import Restore
+from kernelwright.worker.bench.race import Race, race
+from kernelwright.worker.clock import clock, nvml
+from kernelwright.worker.clock import messages as timing
+from kernelwright.worker.clock.captured import Captured
+from kernelwright.worker.clock.clock import Restore
 from kernelwright.worker.plan.arena import create
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.library import allow_tf32, exact_products
 from kernelwright.worker.plan.plan import Plan
 from kernelwright.worker.plan.replay import Launcher, Replay
-from kernelwright.worker.plan.sent import remember
-from kernelwright.worker.processes.channel import Channel, Done, Failure
+from kernelwright.worker.processes.channel import Channel, Done, Failure, remember
+from kernelwright.worker.processes.commands import Options
+from kernelwright.worker.processes.memory import ArenaHandle
 
 STICKY = ("CUDA error", "Triton Error [CUDA]")
 """Texts of errors after which a CUDA context may be unusable (CUDA Driver API, CUresult), so the process ends."""
@@ -61,12 +65,12 @@ class Bench:
         self.code = code
         self.device = "cuda"
         self.arena: torch.Tensor | None = None
-        self.handle: dict[str, Any] = {}
+        self.handle = ArenaHandle(nbytes=0)
         self.plans: dict[str, messages.AddPlan] = {}
         self.shared: dict[str, list[torch.Tensor]] = {}
         self.prepared: dict[str, Prepared] = {}
 
-    def reserve(self, nbytes: int) -> dict[str, Any]:
+    def reserve(self, nbytes: int) -> ArenaHandle:
         """Allocate an arena of at least nbytes, unless the present one is that large; returns its handle."""
         if self.arena is None or self.arena.numel() < nbytes:
             self.arena = None
@@ -90,7 +94,7 @@ class Bench:
 
     def prepare(
         self, key: str, case: str, name: str, room: int = 0, restored: tuple[str, ...] = (), least_bytes: int = 0
-    ) -> dict[str, Any]:
+    ) -> Captured:
         """Capture a plan on rotating copies of the arena, and warm it up.
 
         All plans of a case share the copies, so that two plans never differ in the addresses of their buffers: on
@@ -112,9 +116,9 @@ class Bench:
         timed, replays = timed_on(copies)
         if restored and is_first and self._add_copies(copies, layout.nbytes, timed.sample_us()):
             timed, replays = timed_on(copies)
-        steady_us = timed.warm_up()
+        found = timed.prepare(len(copies))
         self.prepared[key] = Prepared(timed, case, replays[0], replays)
-        return {"method": timed.method, "sets": len(copies), "steady_us": steady_us, "restored": bool(restored)}
+        return found
 
     def _restore(
         self, plan: Plan, layout: Layout, copies: list[torch.Tensor], restored: tuple[str, ...]
@@ -162,7 +166,7 @@ class Bench:
     def samples(self, key: str, count: int) -> list[float]:
         return [self.prepared[key].timed.sample_us() for _ in range(count)]
 
-    def race(self, key: str, against: str, most: int) -> dict[str, Any]:
+    def race(self, key: str, against: str, most: int) -> Race:
         """Race two prepared plans, see `race.race`."""
 
         def sampler(name: str) -> Callable[[], float]:
@@ -172,8 +176,7 @@ class Bench:
             self.capture_again(key)
             self.capture_again(against)
 
-        found = race(sampler(key), sampler(against), exchange, random.Random(secrets.randbits(64)), most)
-        return dataclasses.asdict(found)
+        return race(sampler(key), sampler(against), exchange, random.Random(secrets.randbits(64)), most)
 
     def capture_again(self, key: str) -> None:
         """Capture a prepared plan again, with the copies in the opposite order."""
@@ -210,9 +213,9 @@ class Bench:
         self.arena[:nbytes].copy_(copy)
         torch.cuda.synchronize()
 
-    def forgetting(self, key: str, nbytes: int, wear: bool) -> dict[str, list[float]]:
-        """Device time of one call in µs, on memory that many calls have used (`as_left_us`), and on memory that is
-        copied again from the arena (`anew_us`). A sample follows an L2 flush and calls every copy once. wear: make the
+    def forgetting(self, key: str, nbytes: int, wear: bool) -> tuple[list[float], list[float]]:
+        """Device time of one call in µs, on memory that many calls have used, and on memory that is copied again
+        from the arena. A sample follows an L2 flush and calls every copy once. wear: make the
         many calls first."""
         assert self.arena is not None
         copies = [copy[:nbytes] for copy in self.shared[self.prepared[key].case]]
@@ -227,7 +230,7 @@ class Bench:
                 copy.copy_(self.arena[:nbytes])
             torch.cuda.synchronize()
             anew_us.append(rotation.sample_us(flush))
-        return {"as_left_us": as_left_us, "anew_us": anew_us}
+        return as_left_us, anew_us
 
     def parts_us(self, key: str) -> dict[str, float]:
         """Device time in µs of the steps of each library operator, and under "" of all other steps. Each part is
@@ -257,9 +260,9 @@ class Bench:
         torch.cuda.empty_cache()
 
 
-def main(channel: Channel, options: dict[str, Any]) -> None:
+def main(channel: Channel, options: Options) -> None:
     warnings.filterwarnings("ignore", category=UserWarning)
-    bench = Bench(Path(options["code"]))
+    bench = Bench(Path(options.code))
     allow_device_descriptors()
     exact_products()
     while True:
@@ -296,15 +299,15 @@ def respond(bench: Bench, message: messages.ToBench) -> Any:
             return bench.run(name)
         case messages.Prepare(key=key, case=case, plan=name, room=room, restored=restored, least_bytes=least_bytes):
             return bench.prepare(key, case, name, room, restored, least_bytes)
-        case messages.Sample(key=key, count=count):
+        case timing.Sample(key=key, count=count):
             return bench.samples(key, count)
-        case messages.Call(key=key):
+        case timing.Call(key=key):
             return clock.call_us(bench.prepared[key].once.run, bench.prepared[key].timed.restore)
-        case messages.CaptureAgain(key=key):
+        case timing.CaptureAgain(key=key):
             return bench.capture_again(key)
         case messages.Race(key=key, against=against, most=most):
             return bench.race(key, against, most)
-        case messages.Warm(key=key):
+        case timing.Warm(key=key):
             return bench.prepared[key].timed.warm_us()
         case messages.Recall(key=key, nbytes=nbytes, how=how):
             return bench.recall(key, nbytes, how)
@@ -317,6 +320,6 @@ def respond(bench: Bench, message: messages.ToBench) -> Any:
         case messages.Keep(case=case, key=key, nbytes=nbytes):
             return bench.keep(case, key, nbytes)
         case messages.Clocks(key=key):
-            return codec.plain(bench.clocks(key))
+            return bench.clocks(key)
         case messages.Forget(key=key):
             return bench.forget(key)

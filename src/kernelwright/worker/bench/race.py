@@ -52,11 +52,7 @@ class Race:
 
 
 def race(
-    ours: Callable[[], float],
-    theirs: Callable[[], float],
-    exchange: Callable[[], None],
-    draw: random.Random,
-    most: int,
+    ours: Callable[[], float], theirs: Callable[[], float], exchange: Callable[[], None], draw: random.Random, most: int
 ) -> Race:
     """Run a race. ours, theirs: sample candidate and incumbent, in µs. exchange: captures both again, in the opposite
     order. most: maximum number of rounds before the exchange."""

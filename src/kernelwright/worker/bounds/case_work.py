@@ -31,7 +31,7 @@ def case_work(problem: LoadedProblem, case: Case, specs: Specs, seed: int, devic
         taken = Specs(inputs=specs.inputs, outputs=(), parameters={})
         if compulsory_bytes(taken) > CPU_INPUT_BYTES:
             return work
-        return problem.work_with(case, problem.whole_numbers(case, seed=seed))
+        return problem.least_work(case, problem.whole_numbers(case, seed=seed))
     try:
         call = taped(problem.instance(case, seed=seed, device=device))
     except (

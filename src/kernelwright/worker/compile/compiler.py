@@ -12,14 +12,14 @@ import re
 import signal
 import subprocess
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 import triton
-from triton.compiler import ASTSource
+from triton.compiler import ASTSource, make_backend
+from triton.compiler.errors import CompileTimeAssertionFailure
 from triton.runtime import cache
 
 from kernelwright import codec
@@ -33,13 +33,11 @@ from kernelwright.worker.compile.kernels import arguments, given, load_kernels
 from kernelwright.worker.compile.libdevice import FUNCTIONS
 from kernelwright.worker.compile.machine_code import MachineCode, Metadata
 from kernelwright.worker.compile.messages import (
-    BranchesRead,
+    Asserted,
     Compile,
     Compiled,
     CountInstructions,
     InstructionsCounted,
-    ReadBranches,
-    Specialised,
     ToCompiler,
     TooLarge,
 )
@@ -48,22 +46,21 @@ from kernelwright.worker.compile.skeleton import parameters_of, skeleton
 from kernelwright.worker.compile.target import install
 from kernelwright.worker.plan import plan as plans
 from kernelwright.worker.processes.channel import Channel, Failure
+from kernelwright.worker.processes.commands import Options
 from kernelwright.worker.rules.outside import outside_functions, unfair_calls
 
 CUOBJDUMP = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
 
 
-def main(channel: Channel, options: dict[str, Any]) -> None:
-    target, scratch = find_target(options["target"]), Path(options["scratch"])
+def main(channel: Channel, options: Options) -> None:
+    target, scratch = find_target(options.target), Path(options.scratch)
     confine.enter(scratch, (channel.socket.fileno(),), confine.ALLOWANCES["compiler"])
     install(target)
     leave_installation_unread()
     job: ToCompiler = codec.record(channel.receive(None), ToCompiler)  # type: ignore[arg-type]
     match job:
-        case Compile(kernels=kernels, launch=launch, branches=branches):
-            channel.send(compiled(kernels, launch, target, scratch, branches))
-        case ReadBranches(kernels=kernels, launch=launch):
-            channel.send(branches_of(kernels, launch, scratch))
+        case Compile():
+            channel.send(compiled(job, target, scratch))
         case CountInstructions(kernels=kernels, launch=launch):
             channel.send(counted(kernels, launch, scratch))
 
@@ -77,22 +74,20 @@ def leave_installation_unread() -> None:
     cache.triton_key = lambda: triton.__version__
 
 
-def compiled(
-    source: str, launch: plans.TritonLaunch, target: Target, folder: Path, branches: bool = False
-) -> Compiled | Failure:
-    """Compile one launch. source: the extracted module. folder: an empty private one. branches: report the compiler's
-    branches, for the interpreter."""
+def compiled(job: Compile, target: Target, folder: Path) -> Compiled | Failure:
+    """Compile one launch. folder: an empty private one."""
+    source, launch = job.kernels, job.launch
     try:
         kernels = load_kernels(source, folder)
-        with watching(kernels, source if branches else None) as report:
-            binary = launched(kernels, launch)
+        with watching(kernels, source if job.branches else None) as report:
+            binary = launched(kernels, launch) if job.whole else front_end(kernels, launch)
     except Exception as error:  # noqa: BLE001 - the compiler raises all kinds on bad kernels; each is a result
         return failure(launch.kernel, error)
-    unfair = unfair_in(binary.asm["ttir"], binary.asm["ptx"])
+    unfair = unfair_in(binary.asm["ttir"], binary.asm.get("ptx", ""))
     if unfair:
         return Failure(status=Status.REJECTED, reason=f"{launch.kernel} {unfair}")
-    resources = resources_of(launch.kernel, binary, target)
-    if resources.shared_bytes > target.shared_bytes_per_block:
+    resources = resources_of(launch.kernel, binary, target) if job.whole else None
+    if resources is not None and resources.shared_bytes > target.shared_bytes_per_block:
         reason = (f"{launch.kernel} needs {resources.shared_bytes} bytes of shared memory per block, {target.name} has "
                   f"{target.shared_bytes_per_block}: use smaller blocks or fewer stages")  # fmt: skip
         return TooLarge(status=Status.COMPILE_ERROR, reason=reason)
@@ -104,7 +99,7 @@ def compiled(
         reason = f"{launch.kernel}: an offset needs more than 32 bits, use .to(tl.int64) on a factor: {lines[True]}"
         return Failure(status=Status.REJECTED, reason=reason)
     return Compiled(
-        code=machine_code_of(binary), resources=resources, branches=tuple(report),
+        code=machine_code_of(binary) if job.whole else None, resources=resources, branches=tuple(report),
         untrue=tuple(untrue_on_interpreter(ttir)),
         skeleton=skeleton(ttir, parameters, lambda step: source_line(ttir, step, source)),
         doubts=tuple(f"{launch.kernel}: an offset may need more than 32 bits: {line}" for line in lines.values()),
@@ -145,29 +140,30 @@ def launched(kernels: ModuleType, launch: plans.TritonLaunch) -> Any:
 
 
 class FrontEnd(Exception):
-    """Raised to end a compilation once Triton's own IR (TTIR) is made."""
+    """Raised to end a compilation once Triton's IR (TTIR) is made. src: what it was made of. asm: its text by name."""
+
+    def __init__(self, src: ASTSource, ttir: str) -> None:
+        super().__init__()
+        self.src, self.asm = src, {"ttir": ttir}
 
 
-def branches_of(source: str, launch: plans.TritonLaunch, folder: Path) -> BranchesRead | Failure:
-    """Report the branches of a launch that only the interpreter runs, without making machine code. source, folder: as
-    for `compiled`."""
+def front_end(kernels: ModuleType, launch: plans.TritonLaunch) -> FrontEnd:
+    """What the compiler's front end makes of a launch."""
     make_ir = ASTSource.make_ir
 
-    def stopping(*arguments: Any, **keywords: Any) -> Any:
-        make_ir(*arguments, **keywords)
-        raise FrontEnd
+    def stopping(src: ASTSource, target: Any, options: Any, *more: Any) -> NoReturn:
+        module, stages = make_ir(src, target, options, *more), dict[str, Any]()
+        make_backend(target).add_stages(stages, options, src.language)
+        raise FrontEnd(src, str(stages["ttir"](module, {})))
 
-    report: list[Specialised] = []
     ASTSource.make_ir = stopping
     try:
-        kernels = load_kernels(source, folder)
-        with watching(kernels, source) as report, suppress(FrontEnd):
-            launched(kernels, launch)
-    except Exception as error:  # noqa: BLE001 - the compiler raises all kinds on bad kernels; each is a result
-        return failure(launch.kernel, error)
+        launched(kernels, launch)
+    except FrontEnd as made:
+        return made
     finally:
         ASTSource.make_ir = make_ir
-    return BranchesRead(branches=tuple(report))
+    raise RuntimeError("the compiler made no IR of its own")
 
 
 UNFAIR = {
@@ -232,7 +228,8 @@ def failure(kernel: str, error: Exception) -> Failure:
         reason += f"\n{type(cause).__name__}: {cause}".rstrip(": ")
     if len(reason) > MOST_CHARACTERS:
         reason = f"{reason[: MOST_CHARACTERS // 2]}\n...\n{reason[-MOST_CHARACTERS // 2 :]}"
-    return Failure(status=Status.COMPILE_ERROR, reason=reason)
+    kind = Asserted if isinstance(cause, CompileTimeAssertionFailure) else Failure
+    return kind(status=Status.COMPILE_ERROR, reason=reason)
 
 
 MOST_CHARACTERS = 1500

@@ -13,32 +13,6 @@ from kernelwright.worker.plan.plan import Launch
 from kernelwright.worker.processes.channel import Answer, Failure, Message
 
 
-class Compile(Message, frozen=True, kw_only=True, tag="compile"):
-    """Compile one launch to machine code. kernels: source of the extracted module. branches: also report the branches
-    that the compiler chose, for the interpreter."""
-
-    kernels: str
-    launch: Launch
-    branches: bool = False
-
-
-class ReadBranches(Message, frozen=True, kw_only=True, tag="branches"):
-    """Report the branches of a launch that only the interpreter runs, without machine code."""
-
-    kernels: str
-    launch: Launch
-
-
-class CountInstructions(Message, frozen=True, kw_only=True, tag="instructions"):
-    """Compile one launch and count the instructions in its machine code by kind."""
-
-    kernels: str
-    launch: Launch
-
-
-ToCompiler = Compile | ReadBranches | CountInstructions
-
-
 class Specialised(msgspec.Struct, frozen=True, kw_only=True):
     """One specialisation of a function, with the kind of each of its expressions (see `branches.Kind`).
 
@@ -59,18 +33,15 @@ Branches = tuple[Specialised, ...]
 
 class Compiled(Answer, frozen=True, kw_only=True, tag="compiled"):
     """A compiled launch. untrue: the kernel's operations that Triton's CPU interpreter computes differently. branches:
-    () unless requested. doubts: what could not be judged of its offsets."""
+    () unless requested. doubts: what could not be judged of its offsets. code, resources: None of a launch that was not
+    compiled to machine code."""
 
-    code: MachineCode
-    resources: KernelResources
+    code: MachineCode | None
+    resources: KernelResources | None
     untrue: tuple[str, ...]
     skeleton: Skeleton
     branches: Branches = ()
     doubts: tuple[str, ...] = ()
-
-
-class BranchesRead(Answer, frozen=True, kw_only=True, tag="branches"):
-    branches: Branches
 
 
 class InstructionsCounted(Answer, frozen=True, kw_only=True, tag="instructions"):
@@ -81,19 +52,44 @@ class TooLarge(Failure, frozen=True, kw_only=True, tag="too large"):
     """A launch that compiles, but needs more resources than the target has. Triton's autotuner skips such a config."""
 
 
-FromCompiler = Compiled | BranchesRead | InstructionsCounted | TooLarge | Failure
+class Asserted(Failure, frozen=True, kw_only=True, tag="asserted"):
+    """A launch that a `static_assert` of the kernel excludes."""
+
+
+FromCompiler = Compiled | InstructionsCounted | TooLarge | Asserted | Failure
+
+
+class Compile(Message[Compiled], frozen=True, kw_only=True, tag="compile"):
+    """Compile one launch. kernels: source of the extracted module. branches: also report the branches that the compiler
+    chose, for the interpreter. whole: to machine code; otherwise to Triton's IR (TTIR), as a launch needs that only the
+    interpreter runs."""
+
+    kernels: str
+    launch: Launch
+    branches: bool = False
+    whole: bool = True
+
+
+class CountInstructions(Message[InstructionsCounted], frozen=True, kw_only=True, tag="instructions"):
+    """Compile one launch and count the instructions in its machine code by kind."""
+
+    kernels: str
+    launch: Launch
+
+
+ToCompiler = Compile | CountInstructions
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """A compiled launch in the supervisor. code: name of the file with its machine code (`machine_code.store`)."""
+    """`Compiled` in the supervisor. code: name of the file with its machine code (`machine_code.store`)."""
 
-    code: str
-    resources: KernelResources
+    code: str | None
+    resources: KernelResources | None
     untrue: tuple[str, ...]
     skeleton: Skeleton
     branches: Branches
     doubts: tuple[str, ...]
 
 
-Outcome = Stored | BranchesRead | InstructionsCounted | Failure
+Outcome = Stored | InstructionsCounted | Failure
 """A compiler's answer as the supervisor stores it."""

@@ -12,12 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kernelwright.worker.confine.allowance import ALLOWANCES, RECORDER, Allowance
-from kernelwright.worker.confine.descriptors import close_all_but
 from kernelwright.worker.confine.landlock import only_these_files
+from kernelwright.worker.confine.libc import close_all_but, no_capabilities, no_new_privileges
 from kernelwright.worker.confine.limits import few_processes, set_limits
 from kernelwright.worker.confine.namespaces import no_network, own_ipc, own_mounts, own_processes, own_user
 from kernelwright.worker.confine.paths import PROGRAM_VARIABLES
-from kernelwright.worker.confine.privileges import no_capabilities, no_new_privileges
 from kernelwright.worker.confine.root import own_root
 from kernelwright.worker.confine.seccomp import only_these_calls
 
@@ -47,10 +46,7 @@ MEASURES: dict[str, Measure] = {
 }
 """Measures in the order of their use: later ones forbid operations that earlier ones need. See docs/confinement.md."""
 
-NEEDS = {
-    "own_root": "mount_namespace",
-    "process_limit": "user_namespace",
-}
+NEEDS = {"own_root": "mount_namespace", "process_limit": "user_namespace"}
 """Measures that are harmful or impossible without another measure, by name."""
 
 

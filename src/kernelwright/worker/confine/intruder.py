@@ -11,14 +11,14 @@ import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from kernelwright import codec
 from kernelwright.model import Attempt, Record
 from kernelwright.python import python
 from kernelwright.worker import confine
 from kernelwright.worker.confine.libc import libc
-from kernelwright.worker.processes.channel import Channel
+from kernelwright.worker.processes.channel import Channel, Message
+from kernelwright.worker.processes.commands import Options
 
 PTRACE_SEIZE = 0x4206  # linux/ptrace.h; does not stop the other process
 MEMORY_BYTES = 64 << 30
@@ -41,14 +41,28 @@ class Target(Record, frozen=True, kw_only=True):
     devices: tuple[str, ...]
 
 
-def main(channel: Channel, options: dict[str, Any]) -> None:
-    role = options["role"]
-    measures = confine.enter(Path(options["scratch"]), (channel.socket.fileno(),), confine.ALLOWANCES[role])
-    target = codec.record(options["target"], Target)
-    too_many = confine.ALLOWANCES[role].processes + 1
-    chosen = attempts_on(target, too_many).items()
-    attempts = [tried(role, what, attempt) for what, attempt in chosen if not options["brief"] or what in EXPOSING]
-    channel.send({"measures": measures, "attempts": codec.plain(attempts)})
+class Intruded(Record, frozen=True, kw_only=True):
+    """measures: each measure of the sandbox, and how far it is in force."""
+
+    measures: dict[str, str]
+    attempts: tuple[Attempt, ...]
+
+
+class Intrude(Message[Intruded], frozen=True, kw_only=True, tag="intrude"):
+    """Enter the sandbox of a role, and try to leave it. brief: try only `EXPOSING`."""
+
+    role: str
+    target: Target
+    brief: bool
+
+
+def main(channel: Channel, options: Options) -> None:
+    job = codec.record(channel.receive(None), Intrude)
+    allowance = confine.ALLOWANCES[job.role]
+    measures = confine.enter(Path(options.scratch), (channel.socket.fileno(),), allowance)
+    chosen = attempts_on(job.target, allowance.processes + 1).items()
+    attempts = [tried(job.role, what, attempt) for what, attempt in chosen if not job.brief or what in EXPOSING]
+    channel.send(Intruded(measures=measures, attempts=tuple(attempts)))
 
 
 def tried(role: str, what: str, attempt: Callable[[], object]) -> Attempt:

@@ -10,8 +10,7 @@ import signal
 from pathlib import Path
 from typing import NoReturn
 
-from kernelwright.worker.confine.descriptors import close_all_but
-from kernelwright.worker.confine.libc import PR_SET_PDEATHSIG, libc
+from kernelwright.worker.confine.libc import PR_SET_PDEATHSIG, close_all_but, libc
 
 NEW_MOUNT, NEW_UTS, NEW_IPC = 0x00020000, 0x04000000, 0x08000000  # linux/sched.h, CLONE_NEW*
 NEW_USER, NEW_PID, NEW_NET = 0x10000000, 0x20000000, 0x40000000

@@ -18,6 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kernelwright.worker.generate.half_factors import HALF
+
 LIMIT = 20.0
 """From here on tanh(log(1 + exp(x))) is 1 in any precision."""
 
@@ -66,7 +68,7 @@ def in_half(function: Callable[..., Tensor]) -> Callable[..., Any]:
     """A decomposition that computes tensors of half precision with `function` in float32; NotImplemented for others."""
 
     def decomposed(x: Tensor, *args: Any, **named: Any) -> Any:
-        if x.dtype not in (torch.float16, torch.bfloat16):
+        if x.dtype not in HALF:
             return NotImplemented
         return function(x.float(), *args, **named).to(x.dtype)
 

@@ -17,7 +17,7 @@ from torch._dispatch.python import enable_python_dispatcher
 from torch._inductor import config, ir
 from torch._inductor.codegen.common import BackendFeature
 from torch._inductor.codegen.triton import TritonKernel, TritonScheduling
-from torch._inductor.fx_passes import joint_graph, misc_patterns
+from torch._inductor.fx_passes import fuse_attention, joint_graph, misc_patterns
 from torch._inductor.runtime.hints import ReductionHint
 from torch._ops import OpOverload
 from torch.fx import GraphModule
@@ -28,18 +28,19 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from kernelwright.model import Capture, Case
 from kernelwright.source.parameter_names import as_argument
 from kernelwright.worker.generate.activations import ACTIVATIONS
-from kernelwright.worker.generate.depthwise import DEPTHWISE
+from kernelwright.worker.generate.half_factors import with_half_factors
 from kernelwright.worker.generate.joint import Part, divided
 from kernelwright.worker.generate.lower import lower, recorded, stop_at_lines, with_symbols
-from kernelwright.worker.generate.pools import POOLS
 from kernelwright.worker.generate.ranks import RANKS
 from kernelwright.worker.generate.symbols import Symbols
+from kernelwright.worker.generate.windows import WINDOWS
 from kernelwright.worker.generate.without_device import WithoutDevice, install
 from kernelwright.worker.plan.plan import MAX_STEPS
 from kernelwright.worker.plan.structure import result_of
 from kernelwright.worker.reference.instance import Instance, Watching
 from kernelwright.worker.reference.load import LoadedProblem
 from kernelwright.worker.reference.unmade import casting, faked
+from kernelwright.worker.structures import matched
 
 SETTINGS: dict[str, Any] = {
     "compile_threads": 1,
@@ -66,14 +67,16 @@ def prepare() -> None:
     `device.pretend`."""
     install()
     for name, value in SETTINGS.items():
-        *parts, last = name.split(".")
-        holder = getattr(config, parts[0]) if parts else config
-        if hasattr(holder, last):  # not every version of torch has every setting
-            setattr(holder, last, value)
+        if hasattr(config, name):  # not every version of torch has every setting
+            setattr(config, name, value)
     on_cpu, torch_device = misc_patterns._misc_patterns_init, torch.device("cpu")
     _replace(misc_patterns, "_misc_patterns_init", lambda *args, **kwargs: on_cpu(torch_device))
+    # They make PyTorch's fused attention, which no kernel here can have, of products and a softmax.
+    _replace(fuse_attention, "_sfdp_init", lambda *args, **kwargs: None)
 
     stop_at_lines()
+    # A hash over Triton's installation, 0.35 s of processor time, for a cache that is not read.
+    _replace(torch.utils._triton, "triton_hash_with_backend", lambda: "")
     # They compute every scaled softmax in two forms, and whether a scaled value is infinite, which chooses one (2.13).
     scaled = (joint_graph.mul_softmax_pattern, joint_graph.div_softmax_pattern)
     for entries in joint_graph.pass_patterns[1].patterns.values():
@@ -147,18 +150,19 @@ def _capture(instance: Instance, symbols: Symbols) -> Capture:
             made: Any = graphs[0].graph.output_node().args[0]
             parts += [after([one.meta["val"] for one in made])]
             graphs += [_traced(parts[1], counts)]
+        names = matched(graphs[0])
         done = [lower(graph, [*one.tensors], symbols) for graph, one in zip(graphs, parts, strict=True)]
     others = [*map(as_argument, {**inputs, **held})]
     first, *backward = (recorded(one, symbols, others) for one in done)
     return msgspec.structs.replace(
-        first, backward=backward[0] if backward else None, saved=part.saved,
+        first, backward=backward[0] if backward else None, saved=part.saved, matched=tuple(names),
         returned=tuple(returned if any(returned) else ()),
     )  # fmt: skip
 
 
 def _traced(part: Part, counts: Sequence[Any]) -> GraphModule:
     call = lambda *values: tuple(part.call(*values[len(counts) :]))  # noqa: E731
-    graph = make_fx(call, {**ACTIVATIONS, **POOLS, **DEPTHWISE, **RANKS})(*counts, *part.tensors.values())
+    graph = make_fx(call, {**ACTIVATIONS, **WINDOWS, **RANKS})(*counts, *part.tensors.values())
     for node in list(graph.graph.nodes):
         if (
             isinstance(node.target, OpOverload)
@@ -167,7 +171,7 @@ def _traced(part: Part, counts: Sequence[Any]) -> GraphModule:
         ):
             graph.graph.erase_node(node)  # an assertion; its kernels would store nothing
     graph.graph.eliminate_dead_code()
-    return graph
+    return with_half_factors(graph)
 
 
 def _counted() -> Callable[..., None]:

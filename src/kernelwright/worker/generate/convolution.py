@@ -5,6 +5,10 @@ fill a tenth of a block, and it has no form for dilations and transposed convolu
 runs over channels and window together, in one of two orders. With few channels it is that of the weight in memory. With
 `LEAST_CHANNELS` or more, a step has channels under one element of the window, whose place in the input is computed once
 for a row and not for each number of a tile, which is up to three times as fast (benchmarks/results/generated.md).
+
+PyTorch's tensors have pixels behind each other in memory, and a window begins at any of them. So each number of a tile
+is loaded by itself, which tensor cores for half precision wait for. Such a convolution with windows of several elements
+reads a copy of the input that has channels behind each other, so that loads take 16 bytes.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from torch._inductor.virtualized import V, ops
 from torch.utils._sympy.functions import FloorDiv, ModularIndexing
 
 from kernelwright.devices.first_configs import STAGES, TILE
+from kernelwright.worker.generate.factors import DTYPES, LOAD_BYTES
 from kernelwright.worker.generate.hints import value_of
 
 aten = torch.ops.aten
@@ -31,9 +36,6 @@ aten = torch.ops.aten
 CONVOLUTION = aten.convolution.default
 LOWERING = lowerings[CONVOLUTION]
 """Inductor's own."""
-
-DTYPES = frozenset((torch.float16, torch.bfloat16, torch.float32))
-"""Dtypes that the template adds up in float32."""
 
 LEAST_CHANNELS = 16
 """Of a group, for steps under one element of the window: the smallest side of a block of `tl.dot`."""
@@ -44,8 +46,8 @@ SIDES = "DHW"
 TEXT = """
 {{def_kernel("X", "W")}}
     BATCH = {{size("X", 0)}}
-    IN_C = {{size("X", 1)}}
-    IN_@ = {{size("X", ?)}}
+    IN_C = {{size("X", SIDES + 1 if CHANNELS_LAST else 1)}}
+    IN_@ = {{size("X", ? - 1 if CHANNELS_LAST else ?)}}
     OUT_@ = {{size(None, ?)}}
     ROWS_@ = {% if PHASES_@ > 1 %}(OUT_@ + {{PHASES_@ - 1}}) // {{PHASES_@}}{% else %}OUT_@{% endif %}{# side @ #}
     GROUP_OUT_C = {{size(None, 1)}}{% if GROUPS > 1 %} // {{GROUPS}}{% endif %}
@@ -58,11 +60,12 @@ TEXT = """
     column = tile % columns * BLOCK_N + tl.arange(0, BLOCK_N)
     row_@ = row // (ROWS_$) % ROWS_@
     batch = row // (ROWS_*)
-    x_first = batch * IN_C
+    x_first = batch{% if not CHANNELS_LAST %} * IN_C{% endif %}
     channel = column
 {% if GROUPS > 1 %}
     group = tl.program_id(1).to(INDEX_DTYPE)
-    x_first = x_first + group * (IN_C // GROUPS)
+    x_group = group * (IN_C // GROUPS)
+{% if not CHANNELS_LAST %}    x_first = x_first + x_group{% endif %}
     channel = group * GROUP_OUT_C + column
 {% endif %}
     w_first = channel * DEPTH
@@ -80,7 +83,7 @@ TEXT = """
     out_@ = row_@
 {% endif %}{# side @ #}
     x_first = x_first * IN_@ + first_@
-
+{% if CHANNELS_LAST %}    x_first = x_first * IN_C{% if GROUPS > 1 %} + x_group{% endif %}{% endif %}
     in_rows = batch < BATCH
     in_columns = column < GROUP_OUT_C
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
@@ -91,7 +94,7 @@ TEXT = """
         x_channel = step % steps * BLOCK_K + tl.arange(0, BLOCK_K)
         in_depth = x_channel < GROUP_IN_C
         depth = element * GROUP_IN_C + x_channel
-        x_step = x_channel
+        x_step = {% if CHANNELS_LAST %}0{% else %}x_channel{% endif %}
         in_x = in_rows
 {% if LAST_@ %}        in_x = in_x & ((element // (KERNEL_$) % KERNEL_@ > 0) | (rest_@ < LAST_@)){% endif %}
         step_@ = element // (KERNEL_$) % KERNEL_@{% if DILATION_@ > 1 %} * DILATION_@{% endif %}
@@ -100,6 +103,7 @@ TEXT = """
         at_@ = first_@ + step_@
         in_x = in_x & (at_@ >= 0) & (at_@ < IN_@)
 {% endif %}{# side @ #}
+{% if CHANNELS_LAST %}        x_step = x_step * IN_C + x_channel{% endif %}
         x_mask = in_x[:, None] & in_depth[None, :]
 {% else %}
     for start in range(0, DEPTH, BLOCK_K):
@@ -223,9 +227,8 @@ def convolution(
     if transposed:
         weight = _by_phases(weight, sides, groups)
     by_element = value_of(weight.get_size()[1]) >= LEAST_CHANNELS
-    if by_element:
-        weight = _with_channels_last(weight)
-    x, weight = (ir.ExternKernel.require_contiguous(ir.ExternKernel.realize_input(one)) for one in (x, weight))
+    elements = math.prod(one.kernel for one in sides)
+    x, weight, channels_last = _in_order(x, weight, by_element, elements > 1, groups)
     layout = ir.FixedLayout(x.get_device(), x.get_dtype(), [x.get_size()[0], channels, *computed])
     numbers = {
         f"{name.upper()}_{named}": int(number)
@@ -235,7 +238,7 @@ def convolution(
     choices: list[Any] = []
     failure = TEMPLATES[count].maybe_append_choice(
         choices, input_nodes=(x, weight), layout=layout, **numbers, GROUPS=groups,
-        ELEMENTS=math.prod(one.kernel for one in sides), BY_ELEMENT=by_element,
+        ELEMENTS=elements, BY_ELEMENT=by_element, CHANNELS_LAST=channels_last, SIDES=count,
         PHASES=math.prod(one.phases for one in sides),
         ALLOW_TF32=torch.backends.cudnn.allow_tf32, **TILE, num_stages=STAGES,
     )  # fmt: skip
@@ -248,6 +251,22 @@ def convolution(
     if bias is None:
         return result
     return lowerings[aten.add.Tensor](result, lowerings[aten.view.default](bias, [channels, *[1] * count]))
+
+
+def _in_order(x: Any, weight: Any, by_element: bool, has_window: bool, groups: int) -> tuple[Any, Any, bool]:
+    """Both factors as the template reads them, contiguous, and whether x has its channels last. It has in half
+    precision, where a window has several elements; then zeros behind the channels fill up loads of 16 bytes."""
+    itemsize = x.get_dtype().itemsize
+    missing = -value_of(weight.get_size()[1]) % (LOAD_BYTES // itemsize)
+    channels_last = by_element and itemsize == 2 and has_window and (groups == 1 or not missing)
+    if channels_last and missing:
+        x, weight = (_with_more_channels(one, missing) for one in (x, weight))
+    if channels_last:
+        x = _with_channels_last(x)
+    if by_element:
+        weight = _with_channels_last(weight)
+    x, weight = (ir.ExternKernel.require_contiguous(ir.ExternKernel.realize_input(one)) for one in (x, weight))
+    return x, weight, channels_last
 
 
 def _ints(given: Sequence[Any]) -> tuple[int, ...]:
@@ -309,7 +328,15 @@ def _by_phases(weight: Any, sides: Sequence[Side], groups: int) -> Any:
     return lowerings[aten.view.default](copied, [out, FloorDiv(channels, groups), *(side.kernel for side in sides)])
 
 
-def _with_channels_last(weight: Any) -> Any:
-    """(K, C, *window) in the order (K, *window, C)."""
-    ordered = lowerings[aten.permute.default](weight, [0, *range(2, len(weight.get_size())), 1])
-    return lowerings[aten.clone.default](ordered, memory_format=torch.contiguous_format)
+def _with_channels_last(x: Any) -> Any:
+    """(N, C, *sides) in the order (N, *sides, C). The copy has one index for all sides, which Inductor tiles."""
+    number, channels, *sides = x.get_size()
+    flat = lowerings[aten.view.default](x, [number, channels, math.prod(sides)])
+    ordered = lowerings[aten.permute.default](flat, [0, 2, 1])
+    copied = lowerings[aten.clone.default](ordered, memory_format=torch.contiguous_format)
+    return lowerings[aten.view.default](copied, [number, *sides, channels])
+
+
+def _with_more_channels(x: Any, added: int) -> Any:
+    """(N, C, *sides) with zeros behind its channels."""
+    return lowerings[aten.constant_pad_nd.default](x, [0, 0] * (len(x.get_size()) - 2) + [0, added], 0.0)

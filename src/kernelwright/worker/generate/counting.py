@@ -6,7 +6,7 @@ import math
 import numbers
 import operator
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import sympy
@@ -15,19 +15,12 @@ from sympy.core.cache import clear_cache
 from torch import SymFloat, SymInt, Tensor
 from torch.fx.experimental import proxy_tensor
 from torch.fx.experimental.sym_node import SymNode
+from torch.nn.modules.utils import _single
 from torch.utils._sympy.functions import FloorDiv, IntTrueDiv, OpaqueUnaryFn_sqrt, PowByNatural, ToFloat
 
 from kernelwright.worker.generate.replacing import replaced
 from kernelwright.worker.generate.symbols import Symbols
 from kernelwright.worker.reference import load
-
-
-def _window(kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False) -> Any:
-    """The arguments of `max_pool1d` as numbers."""
-    given = [
-        one[0] if isinstance(one, list | tuple) and one else one for one in (kernel_size, stride, padding, dilation)
-    ]
-    return given[0], given[1] or given[0], *given[2:], ceil_mode
 
 
 def _counting(symbols: Symbols) -> dict[str, Any]:
@@ -70,10 +63,13 @@ def counting_with_symbols(symbols: Symbols) -> Iterator[None]:
 
         return quotient
 
-    def pooled(x: Tensor, *args: Any, **kwargs: Any) -> Any:
+    def pooled(
+        x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+    ) -> Any:
         """The maximum over windows along one side, for which torch wants a number, as that along two."""
-        size, step, padding, dilation, up = _window(*args, **kwargs)
-        return torch.max_pool2d(x.unsqueeze(-2), (1, size), (1, step), (0, padding), (1, dilation), up).squeeze(-2)
+        given = (kernel_size, stride or kernel_size, padding, dilation)
+        size, step, added, apart = ((other, *_single(one)[:1]) for one, other in zip(given, (1, 1, 0, 1), strict=True))
+        return torch.max_pool2d(x.unsqueeze(-2), size, step, added, apart, ceil_mode).squeeze(-2)
 
     def in_file(own: Any) -> Any:
         def executed(*args: Any) -> Any:
@@ -88,18 +84,18 @@ def counting_with_symbols(symbols: Symbols) -> Iterator[None]:
 
     numbers.Integral.register(SymInt)  # torch.nn asks whether a size is one
     clear_cache()  # sympy keeps quotients of earlier symbols
-    with ExitStack() as stack:
-        stack.callback(clear_cache)
-        for holder, name, make in (
-            (FloorDiv, "eval", divided), (SymNode, "sym_max", larger), (math, "sqrt", root),
-            (torch, "max_pool1d", lambda own: pooled),
-            (torch.nn.init, "_calculate_fan_in_and_fan_out", lambda own: lambda tensor: (FAN, FAN)),
-            (torch.nn.init, "_calculate_correct_fan", lambda own: lambda tensor, mode: FAN),
-            (proxy_tensor, "_sympy_handlers", rebuilt), (load, "execute", in_file),
-        ):  # fmt: skip
-            if hasattr(holder, name):  # torch before 2.13 has no `_sympy_handlers`
-                stack.enter_context(replaced(holder, name, make))
-        yield
+    changes = (
+        (FloorDiv, "eval", divided), (SymNode, "sym_max", larger), (math, "sqrt", root),
+        (torch, "max_pool1d", lambda own: pooled),
+        (torch.nn.init, "_calculate_fan_in_and_fan_out", lambda own: lambda tensor: (FAN, FAN)),
+        (torch.nn.init, "_calculate_correct_fan", lambda own: lambda tensor, mode: FAN),
+        (proxy_tensor, "_sympy_handlers", rebuilt), (load, "execute", in_file),
+    )  # fmt: skip
+    with replaced(*(one for one in changes if hasattr(*one[:2]))):  # torch before 2.13 has no `_sympy_handlers`
+        try:
+            yield
+        finally:
+            clear_cache()
 
 
 OPERATORS = {

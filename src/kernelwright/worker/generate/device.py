@@ -36,18 +36,20 @@ def pretend(target: Target) -> None:
         gcnArchName="",
     )  # fmt: skip
     state = torch.zeros(16, dtype=torch.uint8)
-    of_cuda: dict[str, Any] = {
+    of_both: dict[str, Any] = {
         "is_available": True, "device_count": 1, "current_device": 0, "get_device_properties": properties,
-        "get_device_capability": (major, minor), "_lazy_init": None, "synchronize": None, "is_bf16_supported": True,
+        "synchronize": None,
+    }  # fmt: skip
+    of_cuda = of_both | {
+        "get_device_capability": (major, minor), "_lazy_init": None, "is_bf16_supported": True,
         "get_rng_state": state, "set_rng_state": None, "_exchange_device": 0, "_maybe_exchange_device": 0,
+    }  # fmt: skip
+    of_interface = of_both | {
+        "get_compute_capability": target.capability, "is_triton_capable": True, "raise_if_triton_unavailable": None,
+        "exchange_device": 0, "maybe_exchange_device": 0, "set_device": None,
     }  # fmt: skip
     for name, value in of_cuda.items():
         setattr(torch.cuda, name, _answering(value))
-    of_interface = {
-        "current_device": 0, "device_count": 1, "get_device_properties": properties, "is_available": True,
-        "get_compute_capability": target.capability, "is_triton_capable": True, "raise_if_triton_unavailable": None,
-        "exchange_device": 0, "maybe_exchange_device": 0, "set_device": None, "synchronize": None,
-    }  # fmt: skip
     for name, value in of_interface.items():
         setattr(interfaces.CudaInterface, name, staticmethod(_answering(value)))
     interfaces.caching_worker_current_devices["cuda"] = 0

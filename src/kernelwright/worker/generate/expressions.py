@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import sympy
+from sympy.printing.precedence import PRECEDENCE
 from torch.utils._sympy.printers import PythonPrinter
 
 FUNCTIONS = {"int", "float", "abs", "max", "min", "triton.cdiv"}
 """What the host code may call in an expression."""
+
+
+LEAST = PRECEDENCE["Mul"] + 1
+"""Of what needs no brackets behind a division."""
+
+FORMS = {
+    "OpaqueUnaryFn_sqrt": "({}) ** 0.5", "TruncToInt": "int({})", "floor": "int({} // 1)", "FloorToInt": "int({} // 1)",
+    "ceiling": "-int(-({}) // 1)", "CeilToInt": "-int(-({}) // 1)", "ToFloat": "float({})",
+    "CeilDiv": "triton.cdiv({}, {})",
+}  # fmt: skip
+"""Functions of sympy and torch, as host code that calls FUNCTIONS only."""
+
+
+def _form(text: str) -> Callable[[_Printer, Any], str]:
+    return lambda printer, one: text.format(*map(printer._print, one.args))
 
 
 class _Printer(PythonPrinter):
@@ -23,32 +39,16 @@ class _Printer(PythonPrinter):
     def _print_Symbol(self, one: sympy.Symbol) -> str:  # noqa: N802 - sympy's names
         return self._names.get(one, one.name)
 
-    def _print_OpaqueUnaryFn_sqrt(self, one: Any) -> str:  # noqa: N802
-        return f"({self._print(one.args[0])}) ** 0.5"
-
-    def _print_TruncToInt(self, one: Any) -> str:  # noqa: N802
-        return f"int({self._print(one.args[0])})"
-
-    def _print_floor(self, one: Any) -> str:
-        return f"int({self._print(one.args[0])} // 1)"
-
-    def _print_ceiling(self, one: Any) -> str:
-        return f"-int(-({self._print(one.args[0])}) // 1)"
-
-    def _print_FloorToInt(self, one: Any) -> str:  # noqa: N802
-        return self._print_floor(one)
-
-    def _print_CeilToInt(self, one: Any) -> str:  # noqa: N802
-        return self._print_ceiling(one)
-
-    def _print_ToFloat(self, one: Any) -> str:  # noqa: N802
-        return f"float({self._print(one.args[0])})"
-
     def _print_Float(self, one: Any) -> str:  # noqa: N802
         return repr(float(one))
 
-    def _print_CeilDiv(self, one: Any) -> str:  # noqa: N802
-        return f"triton.cdiv({self._print(one.args[0])}, {self._print(one.args[1])})"
+    def _print_Pow(self, one: Any) -> str:  # noqa: N802 - torch's has no quotients, such as 1 / sqrt(d)
+        base, exponent = one.args
+        return super()._print_Pow(one) if exponent > 0 else f"(1.0 / {self.parenthesize(base**-exponent, LEAST)})"
+
+
+for _name, _text in FORMS.items():
+    setattr(_Printer, f"_print_{_name}", _form(_text))
 
 
 def spelled(expression: Any, names: Mapping[sympy.Symbol, str]) -> str:

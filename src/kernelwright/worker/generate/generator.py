@@ -6,7 +6,6 @@ The process executes the user's problem file, as the judge does, but no candidat
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import torch
 
@@ -15,15 +14,16 @@ from kernelwright.devices import find_target
 from kernelwright.errors import ProblemError
 from kernelwright.model import AS_KEPT, Case, Generated
 from kernelwright.worker.generate.messages import Generate
-from kernelwright.worker.judge.answer import random_operators, refuse_random
+from kernelwright.worker.judge.answer import refuse_random
 from kernelwright.worker.plan.library import allow_tf32
 from kernelwright.worker.processes.channel import Channel, Done, Fault
+from kernelwright.worker.processes.commands import Options
 from kernelwright.worker.reference.derive import load_with_cases
 from kernelwright.worker.reference.instance import accepted, cast, outputs
 from kernelwright.worker.reference.load import LoadedProblem
 
 
-def main(channel: Channel, options: dict[str, Any]) -> None:
+def main(channel: Channel, options: Options) -> None:
     job = codec.record(channel.receive(30.0), Generate)
     try:
         channel.send(Done(value=codec.plain(generate(job))))
@@ -37,7 +37,7 @@ def generate(job: Generate) -> Generated:
     problem, _ = load_with_cases(job.path, AS_KEPT, job.cases)
     base = captured_case(problem)
     small = next((case for case in problem.cases if case.small), None)
-    if small is not None and (random := random_operators(problem.operators(base))):
+    if small is not None and (random := problem.random_operators(base)):
         drawn = problem.instance(small, seed=0)  # an operator may have a seed and draw nothing
         if accepted(lambda: outputs(cast(drawn, "float64"))) is not None:  # forward may be for GPUs only
             refuse_random(drawn, random)
@@ -58,9 +58,11 @@ def generate(job: Generate) -> Generated:
     is_only_case = not series.numbers or all(case is base or case.derived for case in problem.cases)
     if not captures or (captures[0].sizes is None and not is_only_case):
         return Generated(reason="; ".join(series.faults.values()))
+    structures = series.structures(captures[0])
     templates = series.templates() if any(one.library_calls for one in captures[-1].parts) else ()
     return Generated(
         captures=captures,
+        structures=structures,
         templates=templates,
         rows=series.rows(captures[0], templates),
         inputs=inputs,

@@ -20,6 +20,7 @@ from torch._inductor.graph import GraphLowering
 from torch._inductor.virtualized import V
 from torch._ops import OpOverload
 
+from kernelwright import codec
 from kernelwright.model import (
     Alias,
     Allocation,
@@ -27,6 +28,8 @@ from kernelwright.model import (
     Launch,
     LibraryCall,
     Step,
+    Structure,
+    StructureCall,
     Tiles,
     TritonKernel,
     Unknown,
@@ -37,6 +40,7 @@ from kernelwright.worker.generate.configs import listed_configs
 from kernelwright.worker.generate.hints import value_of
 from kernelwright.worker.generate.library import spelled_as
 from kernelwright.worker.plan.schemas import fault_of, functional_of
+from kernelwright.worker.structures.found import CALL
 
 LEFT_OUT = frozenset({
     "CommentLine", "EnterDeviceContextManagerLine", "EnterDeviceContextManagerWithStreamInfoLine",
@@ -74,6 +78,12 @@ class Lines:
             self.steps = tuple(step for line in lines for step in self._read(line))
             self.outputs = tuple(map(self._view, graph.graph_outputs))
         self.kernels = tuple(self._kernels())
+
+    @property
+    def texts(self) -> Iterator[str]:
+        """Texts in which numbers are written: of kernels, and the arguments of structures."""
+        yield from (one.source for one in self.kernels)
+        yield from (text for one in self.steps if isinstance(one, StructureCall) for text in one.numbers)
 
     def _read(self, line: Any) -> Iterator[Step]:
         kind = type(line).__name__
@@ -173,6 +183,13 @@ class Lines:
         called = node.op_overload or getattr(torch.ops.aten, node.get_kernel_name().rpartition(".")[2]).default
         if not isinstance(called, OpOverload):
             raise _Unread(f"a call of {called}")
+        if called is CALL:
+            tensors, numbers, structure = args
+            return StructureCall(
+                structure=codec.decode(structure.encode(), Structure),
+                tensors=tuple(map(self._view, tensors)), numbers=tuple(str(self._argument(one)) for one in numbers),
+                result=node.get_name(),
+            )  # fmt: skip
         operator, own = functional_of(called), called._schema.arguments
         given = {**dict(zip((one.name for one in own), args, strict=False)), **kwargs}
         last = max((place for place, one in enumerate(own) if one.name in given and not one.kwarg_only), default=-1)

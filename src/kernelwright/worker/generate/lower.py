@@ -93,7 +93,7 @@ def recorded(lowered: Lowered, symbols: Symbols, others: Sequence[str] = ()) -> 
     arguments = [*map(as_argument, lowered.tensors)]
     sizes, say = symbols.told(lowered.tensors, frozenset({*arguments, *others}))
     lines = Lines(lowered.graph, say, arguments)
-    floats = {text: say(found) for text, found in floats_in(lines.kernels, lowered.floats)}
+    floats = {text: say(found) for text, found in floats_in(lines.texts, lowered.floats)}
     return Capture(
         kernels=lines.kernels, steps=lines.steps, outputs=lines.outputs, names=tuple(lowered.tensors),
         tensors=tuple(_spec(one, symbols) for one in lowered.tensors.values()),

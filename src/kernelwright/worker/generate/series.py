@@ -13,12 +13,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from kernelwright.errors import ProblemError
 from kernelwright.model import Capture, Case, Unknown
 from kernelwright.worker.generate.capture import capture
-from kernelwright.worker.generate.rows import whole_rows
+from kernelwright.worker.generate.hints import whole_rows
 from kernelwright.worker.generate.symbols import Symbols, numbers_to_try
 from kernelwright.worker.generate.templates import in_templates
 from kernelwright.worker.reference.cures import cure_for
 from kernelwright.worker.reference.load import LoadedProblem
 from kernelwright.worker.reference.problem_module import words_of
+from kernelwright.worker.structures import with_structures
 
 LOOP = "triton_red_"
 """The beginning of Inductor's names of kernels that loop over what they reduce."""
@@ -36,12 +37,13 @@ class _OutOfTime(BaseException):
 
 
 class Series:
-    """case: the timed one. limit_s: of the process, after which it gives no answer. faults: what Inductor failed at, by
-    name of the variant. attempts: the numbers that become symbols, first all, then those that the Model is not given.
+    """case: the timed one. limit_s: processor time of the process, after which it gives no answer. faults: what
+    Inductor failed at, by name of the variant. attempts: the numbers that become symbols, first all, then those that
+    the Model is not given.
     """
 
     def __init__(self, problem: LoadedProblem, case: Case, limit_s: float) -> None:
-        self._ends_s = time.monotonic() + limit_s - ENDING_S
+        self._ends_s = time.process_time() + limit_s - ENDING_S
         self.problem, self.case = problem, case
         self.faults: dict[str, str] = {}
         self._cases = [problem.numbers(one) for one in problem.cases]
@@ -53,6 +55,12 @@ class Series:
 
     def templates(self) -> tuple[Capture, ...]:
         return self._captured("templates", in_templates)
+
+    def structures(self, first: Capture) -> tuple[Capture, ...]:
+        """Empty where no structure matches. first: the ordinary capture."""
+        if not first.matched:
+            return ()
+        return self._captured("structures", with_structures if self.problem.library == "any" else _in_both)
 
     def rows(self, first: Capture, templates: tuple[Capture, ...]) -> tuple[Capture, ...]:
         """Empty where no loop becomes a row in one piece, and where templates take the place of library calls: kernels
@@ -68,7 +76,7 @@ class Series:
         where it fails at these, too. Raises `ProblemError`."""
         for numbers in list(self.attempts):
             try:
-                with inside(), self._until((time.monotonic() + self._ends_s) / 2):
+                with inside(), self._until((time.process_time() + self._ends_s) / 2):
                     return (_known(capture(self.problem, self.case, Symbols(numbers, self._cases))),)
             except (Exception, _OutOfTime) as error:  # noqa: BLE001 - the next attempt has fewer symbols
                 self._note(f"{name} at all sizes", error)
@@ -89,19 +97,19 @@ class Series:
 
     @contextmanager
     def _until(self, ends_s: float) -> Iterator[None]:
-        """Inside, `_OutOfTime` is raised from then on. Not by a timer: `call` resets those of the user's code."""
+        """Inside, `_OutOfTime` is raised from this processor time on: a loaded machine captures the same. Not by a
+        timer: `call` resets those of the user's code."""
         done, thread = threading.Event(), threading.get_ident()
-        given_s = ends_s - time.monotonic()
+        given_s = ends_s - time.process_time()
 
         def stop(*_: object) -> None:
             if not done.is_set():
-                raise _OutOfTime(f"it took over {given_s:.0f} s")
+                raise _OutOfTime(f"it took over {given_s:.0f} s of processor time")
 
         def remind() -> None:
-            left_s = given_s
-            while not done.wait(max(left_s, 0.1)):
-                signal.pthread_kill(thread, signal.SIGALRM)
-                left_s = AGAIN_S
+            while not done.wait(max(ends_s - time.process_time(), AGAIN_S)):
+                if time.process_time() >= ends_s:
+                    signal.pthread_kill(thread, signal.SIGALRM)
 
         signal.signal(signal.SIGALRM, stop)
         threading.Thread(target=remind, daemon=True).start()
@@ -123,6 +131,12 @@ class Series:
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == str(self.problem.file)]
         return f"Inductor traced forward for a GPU, and line {lines[-1]}" if lines else "Inductor"
+
+
+@contextmanager
+def _in_both() -> Iterator[None]:
+    with in_templates(), with_structures():
+        yield
 
 
 def _known(capture: Capture) -> Capture:

@@ -7,7 +7,6 @@ becomes conditions, and sizes that do not meet them are refused.
 from __future__ import annotations
 
 import ast
-import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -23,7 +22,7 @@ from torch.utils._sympy.functions import Mod, TruncToInt
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
-from kernelwright.model import Case, Sizes, TritonKernel
+from kernelwright.model import Case, Sizes
 from kernelwright.worker.generate.expressions import spelled
 from kernelwright.worker.generate.told import Told, named
 from kernelwright.worker.reference.load import LoadedProblem
@@ -38,8 +37,8 @@ MOST_OFFSET = 2**31 - 1
 """The host code refuses larger numbers of elements itself (`inductor.offsets`)."""
 
 
-_numbers = itertools.count()
-"""Names of symbols differ between captures of one process, because PyTorch keeps answers by name."""
+_ids: set[int] = set()
+"""Numbers in the names of symbols, of all captures of one process: PyTorch keeps answers by name (`torch.SymNode`)."""
 
 
 class Symbols:
@@ -47,6 +46,7 @@ class Symbols:
 
     def __init__(self, given: Mapping[str, int], cases: Sequence[Mapping[str, int]] = ()) -> None:
         self.env = ShapeEnv(duck_shape=False, specialize_zero_one=True, allow_scalar_outputs=False)
+        self.env.unique_ids = _ids
         self._cases = cases
         self.values: dict[sympy.Symbol, int] = {}
         self.names: dict[sympy.Symbol, str] = {}
@@ -67,7 +67,7 @@ class Symbols:
 
     def new(self, name: str, value: int) -> Any:
         """A SymInt of a new symbol."""
-        source = ConstantSource(f"__size_{next(_numbers)}")
+        source = ConstantSource(f"__size_{len(self.values)}")
         symbol = self.env.create_symbol(value, source, DimDynamic.DYNAMIC)
         assert isinstance(symbol, sympy.Symbol)
         self.values[symbol], self.names[symbol] = value, name
@@ -77,7 +77,7 @@ class Symbols:
     @property
     def symints(self) -> list[SymInt]:
         """The symbols that are arguments of the captured graph."""
-        return [self.integers[one] for one in self.values if self.of_symbol(one) == one]
+        return [self.integers[one] for one in self.values if self.of(one) == one]
 
     def of(self, size: Any) -> sympy.Expr:
         """The expression of a size, with what is known of the symbols."""
@@ -95,13 +95,9 @@ class Symbols:
 
     def keep_untold(self, tensors: Mapping[str, Tensor]) -> None:
         """Keep the values of the symbols that no shape tells, divisors first: a known divisor may tell a dividend."""
-        while untold := self._untold(tensors):
+        while untold := Told(self, tensors).untold:
             divisors = [one for one in untold if any(one == divisor for _, divisor, _ in self.quotients.values())]
             self.keep(divisors or untold)
-
-    def _untold(self, tensors: Mapping[str, Tensor]) -> list[sympy.Symbol]:
-        known = Told(self, tensors).known
-        return [one for one in self.values if one not in known and self.of_symbol(one) == one]
 
     def divides(self, divisor: sympy.Expr, dividend: sympy.Expr) -> bool:
         """Whether PyTorch has required that nothing is left over."""
@@ -115,9 +111,6 @@ class Symbols:
             for name, value in list(vars(part).items()):
                 if isinstance(value, SymInt | tuple | list):
                     object.__setattr__(part, name, tree_map_only(SymInt, _plain_number, value))
-
-    def of_symbol(self, symbol: sympy.Symbol) -> sympy.Expr:
-        return self.env.replace(symbol)
 
     def mark_floats(self, graph: GraphModule) -> dict[float, sympy.Expr]:
         """Replace numbers that are computed from sizes, such as `d ** -0.5`, by marked constants, and give their
@@ -199,15 +192,14 @@ class Symbols:
     def told(self, tensors: Mapping[str, Tensor], taken: frozenset[str]) -> tuple[Sizes, Callable[[Any], str]]:
         """How the host code reads the symbols from shapes, and what it refuses; and the text of a size there. taken:
         names of the host code."""
-        quotients = [one for one in self.quotients if self.of_symbol(one) == one]
+        quotients = [one for one in self.quotients if self.of(one) == one]
         self.keep([one for one in quotients if not any(self.of(part).free_symbols for part in self.quotients[one][:2])])
         told = Told(self, tensors)
-        free = {one for one in self.values if self.of_symbol(one) == one}
-        if untold := sorted((free - told.known), key=str):
-            raise RuntimeError(f"no shape tells {', '.join(self.names[one] for one in untold)}")
+        if told.untold:
+            raise RuntimeError(f"no shape tells {', '.join(self.names[one] for one in told.untold)}")
         names = named(self, told, taken)
         say = lambda one: spelled(self.env.replace(one), names)  # noqa: E731
-        conditions = [say(_plain(one)) for one in self.conditions()]
+        conditions = map(say, self.conditions())
         sizes = Sizes(
             values={name: self.values[one] for one, name in names.items()},
             shapes=tuple(tuple(say(self.of(side)) for side in one.shape) for one in tensors.values()),
@@ -215,7 +207,9 @@ class Symbols:
                 (names[one], spelled(found, names), tuple(map(say, checks))) for one, found, checks in told.solved
             ),
             conditions=tuple(one for one in conditions if one != "True"),
-            least={names[one]: self.least(one) for one in sorted(free, key=str) if one not in self.parts.values()},
+            least={
+                names[one]: self.least(one) for one in sorted(told.known, key=str) if one not in self.parts.values()
+            },
         )
         return sizes, say
 
@@ -227,16 +221,10 @@ class Symbols:
             one = self.env.replace(guard.expr)
             if one in (sympy.true, True) or self._follows(one) or not one.free_symbols:
                 continue
-            form = _limit(one)
-            if form is None:
-                found.setdefault(one, one)
-                continue
-            left, limit = form
-            if limit >= MOST_OFFSET:
-                continue
-            if ("most", left) not in found or limit < found["most", left][1]:
-                found["most", left] = one, limit
-        return [one[0] if isinstance(one, tuple) else one for one in found.values()]
+            limited, limit = _limit(one) or (one, None)
+            if limit is None or limit < found.get(limited, MOST_OFFSET):
+                found[limited] = limit
+        return [one if limit is None else _at_most(one, limit) for one, limit in found.items()]
 
     def _follows(self, condition: Any) -> bool:
         match condition:
@@ -254,16 +242,13 @@ class Symbols:
                 return False
 
     def _least(self, expression: sympy.Expr) -> Any:
-        """A lower limit of an expression, -oo where none is known."""
+        """A lower limit of an expression, -oo where none is known. Of a product of sizes that are each a number more
+        than the least, every term counts."""
         expression = self.env.replace(expression)
-        beyond = {one: sympy.Dummy(integer=True, nonnegative=True) + self.least(one) for one in expression.free_symbols}
-        if expression.is_polynomial(*expression.free_symbols) and expression.free_symbols:
-            terms = sympy.expand(expression.xreplace(beyond)).as_coefficients_dict()
-            if all(number >= 0 for number in terms.values()):
-                return terms.get(sympy.S.One, sympy.S.Zero)
-        ranges = {one: ValueRanges(self.least(one), int_oo) for one in expression.free_symbols}
+        more = {one: sympy.Dummy(integer=True, nonnegative=True) for one in expression.free_symbols}
+        beyond = sympy.expand(expression.xreplace({one: other + self.least(one) for one, other in more.items()}))
         try:
-            return bound_sympy(expression, ranges).lower
+            return bound_sympy(beyond, {one: ValueRanges(0, int_oo) for one in more.values()}).lower
         except Exception:  # noqa: BLE001 - an expression that torch cannot bound
             return -sympy.oo
 
@@ -308,10 +293,10 @@ def numbers_to_try(problem: LoadedProblem, case: Case) -> list[dict[str, int]]:
     return [one for n, one in enumerate(attempts) if one and one not in attempts[:n]]
 
 
-def floats_in(kernels: Iterable[TritonKernel], floats: Mapping[float, sympy.Expr]) -> Iterator[tuple[str, sympy.Expr]]:
-    """The numbers in kernels that are computed from sizes, each with its expression. floats: see `mark_floats`. Raises
-    RuntimeError where the kernels have lost one."""
-    written = {one.value for kernel in kernels for one in ast.walk(ast.parse(kernel.source))
+def floats_in(texts: Iterable[str], floats: Mapping[float, sympy.Expr]) -> Iterator[tuple[str, sympy.Expr]]:
+    """The numbers in texts of Python that are computed from sizes, each with its expression. floats: see `mark_floats`.
+    Raises RuntimeError where the texts have lost one."""
+    written = {one.value for text in texts for one in ast.walk(ast.parse(text))
                if isinstance(one, ast.Constant) and type(one.value) is float}  # fmt: skip
     lost = dict(floats)
     for number in written:
@@ -333,22 +318,16 @@ def _is_size(node: Any) -> bool:
     return isinstance(node.meta.get("val"), SymInt | SymFloat | torch.SymBool)
 
 
-def _plain(condition: Any) -> Any:
-    """`4 + x >= 11` as `x >= 7`."""
-    if not isinstance(condition, sympy.Ge | sympy.Gt | sympy.Le | sympy.Lt):
-        return condition
-    number, rest = sympy.expand(condition.gts - condition.lts).as_coeff_Add()
-    strict = int(condition.rel_op in ("<", ">"))
-    if number > 0:
-        return sympy.Le(-rest, number - strict, evaluate=False)
-    return sympy.Ge(rest, strict - number, evaluate=False)
-
-
 def _limit(condition: Any) -> tuple[Any, Any] | None:
-    """An upper limit as the expression without its constant, and the number that it may not exceed."""
+    """An inequality as an expression without its constant, and the number that it may not exceed."""
     if not isinstance(condition, sympy.Ge | sympy.Gt | sympy.Le | sympy.Lt):
         return None
     number, rest = sympy.expand(condition.lts - condition.gts).as_coeff_Add()
     if not number.is_integer or not rest.free_symbols:
         return None
     return rest, -number - (condition.rel_op in ("<", ">"))
+
+
+def _at_most(rest: Any, limit: Any) -> Any:
+    """`4 + x >= 11` as `x >= 7`."""
+    return sympy.Le(rest, limit, evaluate=False) if limit > 0 else sympy.Ge(-rest, -limit, evaluate=False)

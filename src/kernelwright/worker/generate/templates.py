@@ -8,7 +8,7 @@ config later.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,9 +27,9 @@ from torch._inductor.virtualized import V
 from kernelwright.devices.first_configs import tile_for
 from kernelwright.model import Tiles
 from kernelwright.worker.generate.convolution import CONVOLUTION, convolution
-from kernelwright.worker.generate.factors import PLACES, with_copies
+from kernelwright.worker.generate.factors import OF_DTYPE, PLACES, of_dtype, with_copies
 from kernelwright.worker.generate.hints import value_of
-from kernelwright.worker.generate.replacing import replaced
+from kernelwright.worker.generate.replacing import given_other, replaced
 
 TEMPLATES = ("mm", "bmm", "convolution_of_1", "convolution_of_2", "convolution_of_3")
 """The templates that `kernelwright.inductor.templates` can read."""
@@ -44,39 +44,48 @@ BLOCKS = ("BLOCK_M", "BLOCK_N", "BLOCK_K")
 @contextmanager
 def in_templates() -> Iterator[None]:
     """Inside, Inductor takes a template wherever it has one."""
-    choose, generate = AlgorithmSelectorCache.__call__, TritonTemplate.generate
 
-    def chosen(cache: Any, name: str, choices: list[Any], *args: Any, **kwargs: Any) -> Any:
+    def chosen(given: dict[str, Any]) -> None:
+        choices = given["choices"]
         templates: list[Any] = [
             one for one in choices if isinstance(one, TritonTemplateCaller) and _template(one) in TEMPLATES
         ]
-        return choose(cache, name, templates[:1] or choices[:1], *args, **kwargs)
+        given["choices"] = templates[:1] or choices[:1]
 
-    def of_one_config(template: Any, *args: Any, **kwargs: Any) -> Any:
-        if "BLOCK_M" in kwargs:
-            gpu: Any = torch.cuda.get_device_properties(0)
-            kwargs |= tile_for(kwargs["layout"].dtype.itemsize, gpu.shared_memory_per_block_optin)
-        if "EVEN_K" in kwargs:  # whether the last block is full; it would depend on size and config
-            kwargs["EVEN_K"] = False
-        return generate(template, *args, **kwargs)
+    def of_one_config(own: Any) -> Any:
+        def generate(template: Any, *args: Any, **kwargs: Any) -> Any:
+            if "BLOCK_M" in kwargs:
+                gpu: Any = torch.cuda.get_device_properties(0)
+                columns = kwargs["layout"].size[1 if "GROUPS" in kwargs else -1]
+                kwargs |= tile_for(
+                    kwargs["input_nodes"][-1].get_dtype().itemsize, gpu.shared_memory_per_block_optin,
+                    value_of(columns) // kwargs.get("GROUPS", 1),
+                )  # fmt: skip
+            if "EVEN_K" in kwargs:  # whether the last block is full; it would depend on size and config
+                kwargs["EVEN_K"] = False
+            return own(template, *args, **kwargs)
 
-    before = {name: getattr(config, name) for name in SETTINGS}
-    _set(config, SETTINGS)
-    own: dict[Any, Callable[..., Any]] = {operator: lowerings[operator] for operator in (CONVOLUTION, *PLACES)}
-    lowerings[CONVOLUTION] = convolution
-    for operator, places in PLACES.items():
-        lowerings[operator] = with_copies(own[operator], *places)
-    try:
-        with (
-            replaced(AlgorithmSelectorCache, "__call__", lambda own: chosen),
-            replaced(TritonTemplate, "generate", lambda own: of_one_config),
-            replaced(TritonTemplateKernel, "additional_call_args_and_types", lambda own: _grid),
-            replaced(TritonTemplateKernel, "call_kernel", _noting_tiles),
-        ):
-            yield
-    finally:
-        _set(config, before)
-        lowerings.update(own)
+        return generate
+
+    def copied(operator: Any, plain: Any) -> tuple[Any, Any, Any]:
+        first, second = PLACES[plain]
+        if operator is plain:
+            return lowerings, operator, lambda own: with_copies(own, first, second)
+        return lowerings, operator, lambda _: with_copies(of_dtype(lowerings[plain]), first, second)
+
+    with (
+        config.patch(SETTINGS),
+        replaced(
+            (lowerings, CONVOLUTION, lambda _: convolution),
+            *(copied(operator, plain) for operator, plain in OF_DTYPE.items()),
+            *(copied(plain, plain) for plain in PLACES),
+            (AlgorithmSelectorCache, "__call__", given_other(chosen)),
+            (TritonTemplate, "generate", of_one_config),
+            (TritonTemplateKernel, "additional_call_args_and_types", lambda _: _grid),
+            (TritonTemplateKernel, "call_kernel", _noting_tiles),
+        ),
+    ):
+        yield
 
 
 CDIV = sympy.Function("triton.cdiv", integer=True, positive=True)
@@ -108,7 +117,7 @@ def _noting_tiles(own: Any) -> Any:
             tiles = Tiles(rows=rows, columns=columns, depth=depth, in_registers=in_registers)
         else:
             batch, columns, *sides = map(value_of, kernel.call_sizes)
-            channels = value_of(factor.get_size()[1]) // groups
+            channels = value_of(factor.get_size()[-1 if kernel.meta["CHANNELS_LAST"] else 1]) // groups
             tiles = Tiles(
                 rows=batch * math.prod(sides) // kernel.meta["PHASES"], columns=columns // groups, is_product=False,
                 depth=channels * kernel.meta["ELEMENTS"], channels=channels if kernel.meta["BY_ELEMENT"] else None,
@@ -123,8 +132,3 @@ def _noting_tiles(own: Any) -> Any:
 def _template(choice: TritonTemplateCaller) -> str:
     """The template's name: "mm" for the choice "triton_mm_3"."""
     return choice.name.removeprefix("triton_").rpartition("_")[0]
-
-
-def _set(holder: Any, values: dict[str, Any]) -> None:
-    for name, value in values.items():
-        setattr(holder, name, value)

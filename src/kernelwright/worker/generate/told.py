@@ -28,7 +28,7 @@ class Told:
     """Which symbol is read from which shape.
 
     direct: the place of each symbol that is a side of a tensor. solved: those that are computed from a side, with what
-    has to be true for that."""
+    has to be true for that. untold: those that no shape tells."""
 
     def __init__(self, symbols: Symbols, tensors: Mapping[str, Tensor]) -> None:
         sides = [
@@ -43,6 +43,7 @@ class Told:
         while found := next((one for one in (*self._computed(symbols), *starmap(self._solve, sides)) if one), None):
             self.known.add(found[0])
             self.solved.append(found)
+        self.untold = [one for one in symbols.values if one not in self.known and symbols.of(one) == one]
 
     def _computed(self, symbols: Symbols) -> Iterator[Solved | None]:
         """Quotients of known sizes, divisors and dividends of known ones, and numbers of parts. At the captured size a

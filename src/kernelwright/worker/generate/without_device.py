@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import SymFloat, SymInt, Tensor
 from torch.overrides import TorchFunctionMode
+
+from kernelwright.worker.generate.half_factors import HALF
 
 aten = torch.ops.aten
 
@@ -74,14 +77,13 @@ def subscript(x: Tensor, index: Any) -> Tensor | None:
 def _by_list(x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
     """`x[items]`, with one list of numbers among the items, as a stack of the parts that its numbers select."""
     [at, *others] = [place for place, one in enumerate(items) if isinstance(one, list)]
-    if others or not items[at] or not all(type(one) is int or isinstance(one, SymInt) for one in items[at]):
+    if others or not items[at] or any(isinstance(one, Tensor) for one in items):
         return None
-    parts = [_place(x, (*items[:at], one, *items[at + 1 :])) for one in items[at]]
-    if any(one is None or one[1] for one in parts):
-        return None
-    taken = sum(map(_sides, items))
-    dim = sum(x.dim() - taken if one is Ellipsis else not isinstance(one, int | SymInt) for one in items[:at])
-    return torch.stack([one[0] for one in parts if one is not None], dim)
+    before, after = items[:at], items[at + 1 :]
+    parts = [subscript(x, (*before, one, *after)) if isinstance(one, int | SymInt) else None for one in items[at]]
+    kept = [sum(not isinstance(one, int | SymInt) for one in side) for side in (before, after)]
+    dim = -1 - kept[1] if Ellipsis in before else kept[0]
+    return None if any(one is None for one in parts) else torch.stack([one for one in parts if one is not None], dim)
 
 
 def _place(x: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]] | None:
@@ -163,6 +165,29 @@ def _one_hot(input: Tensor, num_classes: Any = -1) -> Tensor | None:
     return (input.unsqueeze(-1) == torch.arange(num_classes, device=input.device)).long()
 
 
+def _attention(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+) -> Tensor | None:  # fmt: skip
+    """Attention in half precision as the framework's fused kernels round it: scores in float32, probabilities as the
+    values. None in other dtypes, which torch's own composition serves."""
+    if query.dtype not in HALF or dropout_p:
+        return None
+    if enable_gqa:
+        groups = query.shape[-3] // key.shape[-3]
+        key, value = key.repeat_interleave(groups, -3), value.repeat_interleave(groups, -3)
+    scores = query.float() @ key.float().mT * (1 / query.shape[-1] ** 0.5 if scale is None else scale)
+    if is_causal:
+        attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=query.device).tril()
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        scores = scores.masked_fill(attn_mask.logical_not(), -math.inf)
+    elif attn_mask is not None:
+        scores = scores + attn_mask
+    shares = torch.softmax(scores, -1) if attn_mask is None else aten._safe_softmax(scores, -1)
+    return shares.to(value.dtype) @ value
+
+
 COMPOSED: Mapping[Any, Callable[..., Tensor | None]] = {
     torch.nn.functional.embedding_bag: _bag, torch.nn.functional.one_hot: _one_hot,
+    torch.nn.functional.scaled_dot_product_attention: _attention,
 }  # fmt: skip

@@ -9,7 +9,6 @@ from __future__ import annotations
 import mmap
 import warnings
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -21,8 +20,8 @@ from kernelwright.worker.compile.kernels import interpreted
 from kernelwright.worker.interpret import interpreter
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.replay import Launcher, Replay
-from kernelwright.worker.plan.sent import remember
-from kernelwright.worker.processes.channel import Channel, Done, Failure
+from kernelwright.worker.processes.channel import Channel, Done, Failure, remember
+from kernelwright.worker.processes.commands import Options
 
 
 class InterpreterBench:
@@ -62,8 +61,8 @@ class InterpreterBench:
         return self.noted[sent.name]
 
 
-def main(channel: Channel, options: dict[str, Any]) -> None:
-    scratch, descriptor = Path(options["scratch"]), int(options["descriptors"][0])
+def main(channel: Channel, options: Options) -> None:
+    scratch, descriptor = Path(options.scratch), options.descriptors[0]
     warnings.filterwarnings("ignore", category=UserWarning)
     torch.set_num_threads(1)  # arrays are small, and the sandbox forbids threads
     confine.enter(scratch, (channel.socket.fileno(), descriptor), confine.ALLOWANCES["interpreter"])

@@ -8,15 +8,16 @@ overflow in float32.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import torch
 from torch.utils._pytree import tree_leaves
 
 from kernelwright.errors import ProblemError
-from kernelwright.model import Case, TensorSpec
+from kernelwright.model import Case
 from kernelwright.worker.judge import elementwise, fairness, float8, rounding, tf32, tolerance
 from kernelwright.worker.judge.choices import Choosing, Pick, keeping
 from kernelwright.worker.judge.untouched import untouched
@@ -29,7 +30,7 @@ from kernelwright.worker.reference.instance import (
     accepted,
     cast,
     framework_outputs,
-    is_out_of_memory,
+    given,
     outputs,
 )
 from kernelwright.worker.reference.load import LoadedProblem
@@ -51,9 +52,9 @@ class Answer:
     sensitive: see `elementwise`, None where it was not asked for. floors, units: then the typical size of each output
     on the problem's own inputs, and the framework's largest error in units. left_alone: for each input that forward
     changes in place the elements that it does not touch. choices: for each output of indices how PyTorch may choose
-    among equal values. others: for each output, what is as right as `expected` (`chosen_otherwise`). picks: of the
-    equal values, those that `expected` is of. left_out: for each output, the elements that judge nothing (`fairness`);
-    None if each does.
+    among equal values; numbers: which of `picks` that is. others: for each output, what is as right as `expected`
+    (`chosen_otherwise`). picks: of the equal values, those that `expected` is of. left_out: for each output, the
+    elements that judge nothing (`fairness`); None if each does.
     """
 
     instance: Instance
@@ -62,17 +63,25 @@ class Answer:
     own: list[tolerance.Errors]
     dtypes: list[torch.dtype]
     rounded: list[tuple[torch.Tensor, ...]]
-    nbytes: int
     sensitive: list[torch.Tensor | None]
     floors: list[float]
     units: list[float]
-    memory: Instance | None = None
-    """If the inputs are a reading of padded memory: an instance whose inputs are that memory, in one dimension."""
     left_alone: list[torch.Tensor] = field(default_factory=list)
     choices: list[Pick | None] = field(default_factory=list)
+    numbers: list[int | None] = field(default_factory=list)
     others: list[list[torch.Tensor]] = field(default_factory=list)
     picks: list[Pick] = field(default_factory=list)
     left_out: list[torch.Tensor | None] = field(default_factory=list)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all its tensors, about."""
+        parts = (
+            [value for _, value in given(self.instance)], self.expected, self.rounded, self.others, self.left_alone,
+            [one for one in self.sensitive if one is not None],
+            [(pick.source, pick.own) for pick in self.choices if pick is not None],
+        )  # fmt: skip
+        return sum(one.nbytes for one in tree_leaves(parts) if isinstance(one, torch.Tensor))
 
     @property
     def as_given(self) -> bool:
@@ -86,14 +95,14 @@ class Answer:
 
 def answered(
     problem: LoadedProblem, case: Case, *, seed: int, device: str, distribution: str,
-    operators: frozenset[str] = frozenset(), sensitive: bool = False, floors: list[float] | None = None,
-    gains: dict[str, float] | None = None, known: tuple[str, list[tolerance.Errors]] | None = None,
+    sensitive: bool = False, floors: list[float] | None = None, gains: dict[str, float] | None = None,
+    known: tuple[str, list[tolerance.Errors]] | None = None,
 ) -> Answer:  # fmt: skip
     """A draw from `distribution` or, if that is not usable, from the first usable one of `values.fallbacks`.
 
-    operators: names of the operators that the reference calls. sensitive: whether to find each element's sensitivity.
-    floors: the outputs' typical sizes, if known. gains: of parameters (`signal`). known: the distribution that was
-    usable and the errors, where this draw was made before: only its tensors are made again.
+    sensitive: whether to find each element's sensitivity. floors: the outputs' typical sizes, if known. gains: of
+    parameters (`signal`). known: the distribution that was usable and the errors, where this draw was made before: only
+    its tensors are made again.
     """
 
     def drawn(tried: str, widened: int = 1) -> Instance:
@@ -111,27 +120,21 @@ def answered(
         with keeping(answer.picks):
             return with_sensitivity(answer, seed, floors) if sensitive else with_scales_moved(answer, seed)
 
-    for tried in values.fallbacks(distribution):
-        answer = None  # frees the memory of an unusable draw for the next one
-        if tried == values.AS_GIVEN:
-            break
-        try:
-            answer = judged(drawn(tried), tried)
-            if not is_usable(answer, sensitive):
-                continue
-            if tried in values.MAGNITUDES and overflows(answer.instance, drawn(tried, widened=WIDENED)):
-                continue
-            if not sensitive and operators & rounding.MAY_OVERFLOW and overflows_in_another_order(answer):
-                continue
-            answer = measured(answer)
-        except ProblemError as error:
-            if is_out_of_memory(error):
-                raise
-            continue  # the reference asserts something about its inputs
+    def usable(tried: str) -> Answer | None:
+        answer = judged(drawn(tried), tried)
+        if not is_usable(answer, sensitive):
+            return None
+        if tried in values.MAGNITUDES and overflows(answer.instance, drawn(tried, widened=WIDENED)):
+            return None
+        answer = measured(answer)
         is_infinite = tried == values.SPECIAL or (tried in values.INFINITE and any(o.finite < 1 for o in answer.own))
         if is_infinite and any(map(tolerance.is_quantized, answer.dtypes)):
-            continue  # devices differ in the whole number or float8 that a NaN or an infinity becomes
-        if fairness.are_few(answer.left_out):
+            return None  # devices differ in the whole number or float8 that a NaN or an infinity becomes
+        return answer if fairness.are_few(answer.left_out) else None
+
+    for tried in values.fallbacks(distribution):
+        # No draw is usable if the reference asserts something about its inputs.
+        if tried != values.AS_GIVEN and (answer := accepted(partial(usable, tried))) is not None:
             return answer
     return measured(judged(drawn(values.AS_GIVEN)))
 
@@ -141,11 +144,6 @@ def is_usable(answer: Answer, partly: bool) -> bool:
     if any(own.finite < fairness.LEAST_FINITE for own in answer.own):
         return False
     return fairness.are_few(answer.left_out) if partly else all(one is None for one in answer.left_out)
-
-
-def random_operators(operators: frozenset[str]) -> list[str]:
-    """The operators whose result depends on a seed, according to PyTorch."""
-    return sorted(name for name in operators if draws_random(name))
 
 
 def refuse_random(instance: Instance, random: list[str]) -> None:
@@ -158,13 +156,6 @@ def refuse_random(instance: Instance, random: list[str]) -> None:
                 f"{instance.file}: forward draws random numbers ({', '.join(random)}), which no kernel can reproduce",
                 "make them an input that get_inputs draws; dropout is off because the module is in eval mode",
             )
-
-
-def draws_random(operator: str) -> bool:
-    """Whether an operator's result depends on a seed, according to PyTorch."""
-    packet = getattr(torch.ops.aten, operator, None)
-    overloads = packet.overloads() if packet is not None else []
-    return any(torch.Tag.nondeterministic_seeded in getattr(packet, one).tags for one in overloads)
 
 
 def judged(
@@ -186,7 +177,8 @@ def judged(
             break
         seen.picks = [one if near is None else replace(one, tied=one.tied | near, close=other.close, own=other.own)
                       for one, other, near in zip(seen.picks, picked, nears, strict=True)]  # fmt: skip
-    chosen = [next((pick for pick in picked if pick.is_in(one)), None) for one in produced]
+    numbers = [next((number for number, pick in enumerate(picked) if pick.is_in(one)), None) for one in produced]
+    chosen = [None if number is None else picked[number] for number in numbers]
     seen.picks = [replace(one, source=None) for one in seen.picks]
     del noted, picked
     lenient = distribution != values.AS_GIVEN
@@ -195,7 +187,9 @@ def judged(
         in_float8 = float8.rounded(instance, produced, exact)
         own = own_errors(instance, produced, exact, lenient, left_out) if known is None else known
         if lenient and known is None:
-            left_out = unfair(produced, exact, own, in_float8, distribution in values.STRICT)
+            beyond = out_of_range(instance, exact, in_float8, seen)
+            left_out = [fairness.left_out(*one, distribution in values.STRICT)
+                        for one in zip(produced, exact, own, beyond, strict=True)]  # fmt: skip
             if any(one is not None for one in left_out):
                 own = own_errors(instance, produced, exact, lenient, left_out)
         rounded = [(one.least, one.largest) if one else also
@@ -207,21 +201,11 @@ def judged(
         if tolerance.multiples_of(p.dtype)[1] * o.rms_rel > tolerance.most_rms(p.dtype, not lenient):
             some.append(p.float())  # the dtype of `narrowed`
     expected = [narrowed(e, p.dtype) for e, p in zip(exact, produced, strict=True)]
-    parts = (
-        *instance.inputs,
-        *instance.module.parameters(),
-        *instance.module.buffers(),
-        *expected,
-        *itertools.chain(*rounded, *others),
-        *left_alone,
-    )
-    tensors = [part for part in parts if isinstance(part, torch.Tensor)]
-    tensors += [one for pick in chosen if pick is not None for one in (pick.source, pick.own) if one is not None]
     return Answer(
         instance=instance, distribution=distribution, expected=expected, own=own,
-        dtypes=[p.dtype for p in produced], rounded=rounded, nbytes=sum(t.nbytes for t in tensors),
-        sensitive=[None] * len(produced), floors=[], units=[], left_alone=left_alone,
-        choices=chosen, others=others, picks=seen.picks, left_out=left_out,
+        dtypes=[p.dtype for p in produced], rounded=rounded, sensitive=[None] * len(produced), floors=[], units=[],
+        left_alone=left_alone, choices=chosen, others=others, picks=seen.picks, left_out=left_out,
+        numbers=[None if number is None else number % len(seen.picks) for number in numbers],
     )  # fmt: skip
 
 
@@ -261,18 +245,34 @@ def chosen_otherwise(
     return others
 
 
-def unfair(
-    produced: tuple[torch.Tensor, ...], exact: tuple[torch.Tensor, ...], own: list[tolerance.Errors],
-    in_float8: list[float8.Rounded | None], strict: bool,
+def chosen_alike(
+    answer: Answer, made: Sequence[torch.Tensor], make_room: Callable[[], object]
+) -> list[torch.Tensor]:  # fmt: skip
+    """The outputs in float64 where forward chooses, of equal values, those that right indices among the outputs `made`
+    name; empty if these are the expected ones. make_room: called before forward runs."""
+    picks = list(answer.picks)
+    for actual, expected, choice, number in zip(made, answer.expected, answer.choices, answer.numbers, strict=False):
+        if choice is not None and number is not None:
+            picks[number] = choice.as_in(actual, expected, picks[number])
+    if all(torch.equal(one.indices, other.indices) for one, other in zip(picks, answer.picks, strict=True)):
+        return []
+    make_room()
+    with Choosing(picks):
+        found = outputs(cast(answer.instance, "float64"))
+    return [narrowed(one, dtype) for one, dtype in zip(found, answer.dtypes, strict=True)]
+
+
+def out_of_range(
+    instance: Instance, exact: tuple[torch.Tensor, ...], in_float8: list[float8.Rounded | None], seen: Choosing
 ) -> list[torch.Tensor | None]:  # fmt: skip
-    """For each output the elements for which the framework's own result is no guide; None if it is one for each."""
-    found: list[torch.Tensor | None] = []
-    for p, e, o, f in zip(produced, exact, own, in_float8, strict=True):
-        mask = None if fairness.is_guide(o, p.dtype, strict) else fairness.unguided(p, e, strict)
-        if f is not None and bool(f.beyond.any()):
-            mask = f.beyond if mask is None else mask | f.beyond
-        found.append(mask)
-    return found
+    """For each output the elements that an honest kernel may make infinite: past the largest float8, or products that
+    overflow in another order. seen: how forward ran."""
+    found = [None if one is None else one.beyond for one in in_float8]
+    if (row := rounding.ROWS.get(rounding.PRODUCTS)) is None or seen.ran.isdisjoint(row.operators):
+        return found
+    made = rounding.roughly(cast(instance, "float64"), torch.float32, 0, share=0.0)
+    return [fairness.either(mask, e.isfinite() & ~m.isfinite())
+            for mask, m, e in zip(found, made, exact, strict=True)]  # fmt: skip
 
 
 def own_errors(
@@ -345,10 +345,9 @@ def with_sensitivity(answer: Answer, seed: int, floors: list[float] | None) -> A
         beyond = ~moved.isfinite()
         if answer.distribution in values.MAGNITUDES:
             beyond |= elementwise.beyond(moved, s, e, f, units[i], dtype)
-        if not answer.as_given and bool(beyond.any()):
-            left_out[i] = beyond if (known := left_out[i]) is None else known | beyond
-    nbytes = answer.nbytes + sum(tensor.nbytes for tensor in found if tensor is not None)
-    return replace(answer, sensitive=found, floors=floors, units=units, nbytes=nbytes, left_out=left_out)
+        if not answer.as_given:
+            left_out[i] = fairness.either(left_out[i], beyond)
+    return replace(answer, sensitive=found, floors=floors, units=units, left_out=left_out)
 
 
 def with_scales_moved(answer: Answer, seed: int) -> Answer:
@@ -379,12 +378,6 @@ def _narrowed(own: tolerance.Errors, coarse: tolerance.Errors) -> tolerance.Erro
     return replace(own, max_abs=coarse.max_abs * ratio, rms_abs=coarse.rms_abs * ratio)
 
 
-def overflows_in_another_order(answer: Answer) -> bool:
-    """Whether a row gives infinity or NaN where float64 does not, for cases too large for `rounding.deviations`."""
-    made = rounding.roughly(cast(answer.instance, "float64"), torch.float32, 0, share=0.0)
-    return any(bool((e.isfinite() & ~m.isfinite()).any()) for m, e in zip(made, answer.expected, strict=True))
-
-
 def overflows(instance: Instance, widened: Instance) -> bool:
     """Whether an operator of forward gives infinity or NaN on `widened` that it does not give on `instance`."""
     fewer, more = not_finite(cast(instance, "float64")), not_finite(widened)
@@ -407,10 +400,5 @@ def not_finite(instance: Instance) -> list[int]:
 def as_described(answer: Answer, case: str, described: Specs) -> Answer:
     """`answer`; raises `ProblemError` if the shapes of its inputs or outputs differ from `described`, which were found
     with another seed: one plan cannot serve both."""
-    inputs = [one for one in answer.instance.inputs if isinstance(one, torch.Tensor)]
-    before = [one for one in described.inputs if isinstance(one, TensorSpec)]
-    found = [("input", inputs, before), ("output", list(answer.expected), list(described.outputs))]
-    for what, tensors, specs in found:
-        shapes, known = [tuple(one.shape) for one in tensors], [one.shape for one in specs]
-        require_same_sizes(answer.instance.file, case, what, known, shapes)
+    require_same_sizes(answer.instance.file, case, described, answer.instance.inputs, answer.expected)
     return answer

@@ -4,8 +4,9 @@ convolution multiplies the zeros of its padding; and a NaN that no honest kernel
 PyTorch does not say which of several equal values comes first, and its own CPU and CUDA kernels differ. So an index is
 right if it names a value that equals the expected one, and no index of a row is given twice. Values that forward has
 computed are equal if they differ by no more than rounding: `CLOSE` times the error of PyTorch's own. What forward
-computes of such indices has a few right results: the one of this device, and those where the first or the last of equal
-values is chosen everywhere. The operators of FIRST return the first of values that are equal in every precision.
+computes of such indices has a few right results: the one of this device, those where the first or the last of equal
+values is chosen everywhere, and the one of the right indices among the outputs. The operators of FIRST return the first
+of values that are equal in every precision.
 
 A zero of the padding times NaN or infinity is NaN, and PyTorch's depthwise kernel for GPUs leaves it out, its others
 multiply. The same goes for the gaps and borders of transposed convolutions and of gradients. NaN is expected there; on
@@ -29,6 +30,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 from kernelwright.worker.judge import rounding
+from kernelwright.worker.judge.untouched import same_values
 
 FIRST = frozenset(("max", "min", "argmax", "argmin"))
 """Operators that return the first of equal values, as PyTorch documents."""
@@ -87,8 +89,8 @@ class Pick:
 
     def same_as(self, source: Tensor, places: Tensor) -> Tensor:
         """Where values equal those at `places` in every precision. source: this pick's."""
-        same = _equal(source, source.gather(self.dim, places))
-        return same if self.own is None else same & _equal(self.own, self.own.gather(self.dim, places))
+        same = same_values(source, source.gather(self.dim, places))
+        return same if self.own is None else same & same_values(self.own, self.own.gather(self.dim, places))
 
     def is_in(self, output: Tensor) -> bool:
         """Whether an output has these indices, or the first of them."""
@@ -109,7 +111,7 @@ class Pick:
         inside, known = (given >= 0) & (given < size), (wanted >= 0) & (wanted < size)
         there = self.source.gather(self.dim, given.where(inside, 0))
         here = self.source.gather(self.dim, wanted.where(known, 0))
-        right = inside & known & (_equal(there, here) if self.close is None else _close(there, here, self.close))
+        right = inside & known & (same_values(there, here) if self.close is None else _close(there, here, self.close))
         if self.is_first:
             right &= _place_of(self.same_as(self.source, given.where(inside, 0)), self.dim) == given
         made = wanted.where(right, given)
@@ -119,6 +121,15 @@ class Pick:
             made = torch.where(wrong, -1, made)
         return made.view(actual.shape).to(actual.dtype)
 
+    def as_in(self, actual: Tensor, expected: Tensor, kept: Pick) -> Pick:
+        """`kept`, whose indices are `expected`, with those of `actual` in the rows in which they are as right."""
+        given, wanted, found = (one.long().unsqueeze(self.dim) if one.dim() < kept.indices.dim() else one.long()
+                                for one in (actual, expected, self.settled(actual, expected)))  # fmt: skip
+        if given.shape != kept.indices.shape:
+            return kept
+        right = (found == wanted).all(self.dim, keepdim=True)
+        return replace(kept, indices=given.where(right, kept.indices))
+
 
 class Choosing(TorchDispatchMode):
     """Sees and changes what operators choose while forward runs (`CHOICES`).
@@ -127,7 +138,8 @@ class Choosing(TorchDispatchMode):
     values differ by no choice. last: take the first (False) or the last (True) of equal values; None: PyTorch's own.
     near: the picks of an earlier run, with the differences up to which values are equal then; half: whether ranks begin
     half of such a difference later. sources: whether picks keep what they are of. pads: whether convolutions give NaN
-    where they may. keeps_nan: whether `nan_to_num` does. met_nan: whether it got one.
+    where they may. keeps_nan: whether `nan_to_num` does. met_nan: whether it got one. ran: the operators
+    that forward called.
     """
 
     def __init__(
@@ -139,10 +151,12 @@ class Choosing(TorchDispatchMode):
         self.near, self.half = near, half
         self.picks: list[Pick] = []
         self.calls, self.met_nan = 0, False
+        self.ran: set[str] = set()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         made = func(*args, **kwargs)
+        self.ran.add(_named(func))
         row = next((one for one in CHOICES.values() if one.is_for(func)), None)
         return made if row is None else row.made(self, func, made, _arguments(func, args, kwargs))
 
@@ -194,7 +208,7 @@ class Choosing(TorchDispatchMode):
         elif is_ranking:
             tied = _has_equal(source.sort(dim).values, dim)
         else:
-            tied = _equal(source, source.gather(dim, own)).sum(dim, keepdim=True) > 1
+            tied = same_values(source, source.gather(dim, own)).sum(dim, keepdim=True) > 1
         picked = own.clone()  # forward may change its own
         if self.kept and known is not None:
             picked = torch.where(tied, known.indices, own)
@@ -206,7 +220,7 @@ class Choosing(TorchDispatchMode):
                 others = _close(source, source.gather(dim, own), close) & ~known.same_as(source, own)
                 found = torch.where(others.any(dim, keepdim=True), self._one_of(others, dim), own)
             else:
-                found = own if is_first else self._one_of(_equal(source, source.gather(dim, own)), dim)
+                found = own if is_first else self._one_of(same_values(source, source.gather(dim, own)), dim)
             if is_first and known is not None:
                 found = _place_of(known.same_as(source, found), dim)
             picked = torch.where(tied, found, own)
@@ -281,11 +295,6 @@ def keeping(picks: Sequence[Pick]) -> AbstractContextManager[object]:
     return Choosing(picks) if picks else nullcontext()
 
 
-def _equal(one: Tensor, other: Tensor) -> Tensor:
-    """Where two tensors have the same value; NaN is one value."""
-    return (one == other) | (one.isnan() & other.isnan())
-
-
 def _place_of(mask: Tensor, dim: int) -> Tensor:
     """The first place along `dim` where a mask holds."""
     return mask.byte().argmax(dim, keepdim=True)
@@ -293,13 +302,15 @@ def _place_of(mask: Tensor, dim: int) -> Tensor:
 
 def _close(one: Tensor, other: Tensor, most: Tensor) -> Tensor:
     """Where two tensors differ by no more than `most`; infinities have to be the same, and NaN is one value."""
-    return _equal(one, other) | ((one - other).abs() <= most)
+    return same_values(one, other) | ((one - other).abs() <= most)
 
 
 def _has_equal(ordered: Tensor, dim: int) -> Tensor:
     """For each sorted row along `dim`, whether two of its values are equal."""
     length = max(ordered.shape[dim] - 1, 0)
-    return _equal(ordered.narrow(dim, min(1, length), length), ordered.narrow(dim, 0, length)).any(dim, keepdim=True)
+    return same_values(ordered.narrow(dim, min(1, length), length), ordered.narrow(dim, 0, length)).any(
+        dim, keepdim=True
+    )
 
 
 def nearest(actual: Tensor, expected: Tensor, others: Sequence[Tensor]) -> Tensor:
@@ -315,5 +326,5 @@ def _distance(actual: Tensor, expected: Tensor) -> Tensor:
     """The largest difference in each row, which is kept as a dimension; infinite where NaN or infinities differ."""
     made = actual.to(expected.dtype)
     apart = made - expected if made.is_complex() else made.double() - expected.double()
-    off = torch.where(_equal(made, expected), 0.0, apart.abs().nan_to_num(torch.inf))
+    off = torch.where(same_values(made, expected), 0.0, apart.abs().nan_to_num(torch.inf))
     return off.amax(-1, keepdim=True) if off.dim() else off

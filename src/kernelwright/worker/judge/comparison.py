@@ -7,6 +7,7 @@ larger one.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -33,16 +34,18 @@ class Comparison:
     allowed: float | None = None
 
 
-def compared(draws: Draws, case: str, draw: int, output: int, actual: torch.Tensor) -> Comparison:
-    """Compare `actual` with the expected output number `output` of a draw."""
+def compared(
+    draws: Draws, case: str, draw: int, output: int, actual: torch.Tensor, alike: Sequence[torch.Tensor] = ()
+) -> Comparison:
+    """Compare `actual` with the expected output number `output` of a draw. alike: see `Draws.chosen_alike`."""
     answer, limit = draws.answer(case, draw), draws.limit(case, draw, output)
     expected, sensitive = answer.expected[output], answer.sensitive[output]
     if answer.choices and (choice := answer.choices[output]) is not None:
         actual = choice.settled(actual, expected)
     left_out = answer.left_out[output]
     actual, expected = fairness.without(actual, left_out), fairness.without(expected, left_out)
-    if answer.others:
-        expected = nearest(actual, expected, [fairness.without(one, left_out) for one in answer.others[output]])
+    others = [*(answer.others[output] if answer.others else ()), *alike[output : output + 1]]
+    expected = nearest(actual, expected, [fairness.without(one, left_out) for one in others])
 
     def errors(made: torch.Tensor) -> tuple[tolerance.Errors, str]:
         found = tolerance.errors(made, expected, not answer.as_given, answer.rounded[output], limit.scale)

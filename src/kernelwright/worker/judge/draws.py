@@ -12,8 +12,8 @@ import math
 import random
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import torch
 
@@ -27,20 +27,16 @@ from kernelwright.worker.judge.answer import (
     Answer,
     answered,
     as_described,
-    is_usable,
-    judged,
-    random_operators,
+    chosen_alike,
     refuse_random,
-    with_sensitivity,
 )
-from kernelwright.worker.judge.choices import keeping
 from kernelwright.worker.judge.counts import TermCounts
 from kernelwright.worker.judge.kept import Kept
-from kernelwright.worker.plan.plan import AGAIN, AGAIN_FEW, AS_DENSE
+from kernelwright.worker.plan.plan import AGAIN, AGAIN_FEW
 from kernelwright.worker.reference import signal, values
-from kernelwright.worker.reference.instance import Specs, accepted, compulsory_bytes, is_out_of_memory
+from kernelwright.worker.reference.instance import Specs, compulsory_bytes, is_out_of_memory
 from kernelwright.worker.reference.load import LoadedProblem
-from kernelwright.worker.reference.strided import apart, as_dense, in_own_memory, readings, strided
+from kernelwright.worker.reference.strided import apart, strided
 
 AFFORDABLE_BYTES, AFFORDABLE_FLOP = 1 << 24, 10**10
 """Limits up to which a case that is not small is affordable: it gets every distribution, as small cases do. Its
@@ -73,7 +69,7 @@ FOLLOWING = {AGAIN_FEW: values.FEW, AGAIN: values.PARTLY}
 
 
 def is_derived(draw: int) -> bool:
-    """Whether a draw has the inputs of draw 0, changed or read in another way."""
+    """Whether a draw has the inputs of draw 0, changed in part."""
     return draw < 0
 
 
@@ -95,7 +91,6 @@ class Draws:
         self.specs: dict[str, Specs] = {}
         self.work: dict[str, Work] = {}
         self.flop: dict[str, int] = {}
-        self.operators: dict[str, frozenset[str]] = {}
         for case in problem.cases:
             self.add(case)
         self.kept = Kept(device)
@@ -113,7 +108,6 @@ class Draws:
         self.cases[name], self.specs[name] = case, specs
         self.work[name] = case_work(self.problem, case, specs, self.secret, self.device)
         self.flop[name] = sum(self.work[name].flop.values())
-        self.operators[name] = self.problem.operators(case)
 
     def input_bytes(self, case: str) -> int:
         inputs = [spec for spec in self.specs[case].inputs if isinstance(spec, TensorSpec)]
@@ -197,17 +191,6 @@ class Draws:
         """The draws that run after draw 0 on memory that is not cleared. A large case gets one: each is slow."""
         return [AGAIN] if self.is_large(case) else list(FOLLOWING)
 
-    def read_as_dense(self, case: str, reading: int) -> tuple[list[int], int]:
-        """The draw whose padded inputs are taken as dense in this reading (empty if it is not usable), and how many
-        readings there are."""
-        draw, count = AS_DENSE - 2 * reading, len(readings(self.specs[case]))
-        answer = accepted(partial(self.answer, case, draw))
-        if answer is None:
-            return [], count
-        are_guides = (fairness.is_guide(own, dtype, strict=False)
-                      for own, dtype in zip(answer.own, answer.dtypes, strict=True))  # fmt: skip
-        return ([draw] if is_usable(answer, partly=False) and all(are_guides) else []), count
-
     def answer(self, case: str, draw: int) -> Answer:
         """Inputs and expected outputs of one draw, from the cache or made now."""
         found = self.kept.find((case, draw))
@@ -215,6 +198,10 @@ class Draws:
             found = self._new(case, draw)
             self.kept.add((case, draw), found)
         return found
+
+    def chosen_alike(self, case: str, draw: int, made: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """What is right where forward chooses as these outputs do (`answer.chosen_alike`)."""
+        return chosen_alike(self.answer(case, draw), made, lambda: self.kept.make_room(self._answer_bytes(case)))
 
     def _new(self, case: str, draw: int) -> Answer:
         """Make an answer. Its errors, units and floors are recorded, even if the answer is not cached."""
@@ -252,14 +239,12 @@ class Draws:
         if draw in FOLLOWING:
             seed, distribution = self.secret, FOLLOWING[draw]
         try:
-            if draw <= AS_DENSE:
-                return as_described(self._read_as_dense(case, draw), case, self.specs[case])
-            if draw == 0 and (names := random_operators(self.operators[case])):
+            if draw == 0 and (names := self.problem.random_operators(known)):
                 refuse_random(self.problem.instance(known, seed=seed, device=self.device), names)
             made = answered(
                 self.problem, known, seed=seed, device=self.device, distribution=distribution,
-                operators=self.operators[case], sensitive=sensitive, floors=self.floors.get(case),
-                gains=self._gains(case), known=None if sensitive else self.errors.get((case, draw)),
+                sensitive=sensitive, floors=self.floors.get(case), gains=self._gains(case),
+                known=None if sensitive else self.errors.get((case, draw)),
             )  # fmt: skip
         except torch.OutOfMemoryError:
             raise
@@ -270,15 +255,6 @@ class Draws:
                 "return dense tensors whose sizes depend on the case only",
             ) from error
         return as_described(made, case, self.specs[case])
-
-    def _read_as_dense(self, case: str, draw: int) -> Answer:
-        given = self.problem.instance(self.cases[case], seed=self.secret, device=self.device)
-        by_strides = readings(self.specs[case])[(AS_DENSE - draw) // 2]
-        read, memory = as_dense(given, strided(self.specs[case]), self.secret, by_strides)
-        answer = judged(in_own_memory(read))
-        with keeping(answer.picks):
-            made = with_sensitivity(answer, self.secret, self.floors[case])
-        return replace(made, instance=read, memory=memory)
 
     def _gains(self, case: str) -> dict[str, float]:
         """The gains of the parameters in every draw of a case, so that its outputs depend on its inputs (`signal`)."""
@@ -323,22 +299,23 @@ class Draws:
 
     def own_units(self, case: str, draw: int, output: int) -> float:
         """The framework's largest error in units of its element, on the same draws as `limit`."""
-        others = [0] if is_derived(draw) else [(draw + PERIOD) % (2 * PERIOD)]
-        for other in others:
-            self._errors(case, other)
-        pooled = [one for one in others if is_derived(draw) or self.errors[case, one][0] == self.errors[case, draw][0]]
-        return max(self.units[case, one][output] for one in [draw, *pooled])
+        return max(self.units[case, one][output] for one in self._pooled(case, draw, output))
 
     def _own(self, case: str, draw: int, output: int) -> list[tolerance.Errors]:
-        """The framework's errors on this draw and on another draw of its distribution; for a draw made from draw 0, on
-        draw 0."""
+        """The framework's errors on all draws that set the tolerance of this one."""
+        return [self.errors[case, one][1][output] for one in self._pooled(case, draw, output)]
+
+    def _pooled(self, case: str, draw: int, output: int) -> list[int]:
+        """This draw and another one of its distribution; for a draw made from draw 0, also those of draw 0. Their
+        errors are known then."""
+        self._errors(case, draw)
         if is_derived(draw):
-            return [self._errors(case, draw)[output], *self._own(case, 0, output)]
-        pooled, enough = [draw], FEW_OUTPUTS if self.is_large(case) else MANY_OUTPUTS
-        if self.is_affordable(case) or math.prod(self.specs[case].outputs[output].shape) < enough:
-            pooled.append((draw + PERIOD) % (2 * PERIOD))
-        drawn = [(self._errors(case, one)[output], self.errors[case, one][0]) for one in pooled]
-        return [own for own, distribution in drawn if distribution == drawn[0][1]]
+            return [draw, *self._pooled(case, 0, output)]
+        other, enough = (draw + PERIOD) % (2 * PERIOD), FEW_OUTPUTS if self.is_large(case) else MANY_OUTPUTS
+        if not (self.is_affordable(case) or math.prod(self.specs[case].outputs[output].shape) < enough):
+            return [draw]
+        self._errors(case, other)
+        return [draw, other] if self.errors[case, draw][0] == self.errors[case, other][0] else [draw]
 
     def _errors(self, case: str, draw: int) -> list[tolerance.Errors]:
         if (case, draw) not in self.errors:

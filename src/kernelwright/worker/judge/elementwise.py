@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import replace
 from functools import partial
 
 import torch
@@ -20,7 +19,7 @@ from torch import Tensor
 from kernelwright.worker.judge import rounding
 from kernelwright.worker.judge.fairness import half_of_digits
 from kernelwright.worker.judge.tolerance import Allowed, Scale, describe, is_whole, real, sum_of_squares
-from kernelwright.worker.reference.instance import Instance, accepted, cast, given, outputs
+from kernelwright.worker.reference.instance import Instance, accepted, cast, given, outputs, with_tensors
 from kernelwright.worker.reference.pieces import CHUNK, pieces
 
 MULTIPLE = 48.0
@@ -55,22 +54,14 @@ def sensitivities(wide: Instance, exact: tuple[Tensor, ...], seed: int) -> list[
     largest = [
         None if is_whole(output.dtype) else torch.zeros_like(output, dtype=real(output.dtype)) for output in exact
     ]
-    kept = [(tensor, tensor.data) for tensor in (*wide.module.parameters(), *wide.module.buffers())]
     moving = _moving(wide)
-    try:
-        for direction in range(DIRECTIONS):
-            inputs = tuple(v.clone() if isinstance(v, Tensor) else v for v in wide.inputs)
-            for tensor, data in kept:
-                tensor.data = data.clone()
-            made = _moved_outputs(replace(wide, inputs=inputs), f"{seed} direction {direction}", moving)
-            if made is None:
-                return [None] * len(exact)
-            for known, moved, output in zip(largest, made, exact, strict=True):
-                if known is not None:
-                    torch.maximum(known, (moved - output).abs() / STEP, out=known)
-    finally:
-        for tensor, data in kept:
-            tensor.data = data
+    for direction in range(DIRECTIONS):
+        made = _moved_outputs(copied(wide), f"{seed} direction {direction}", moving)
+        if made is None:
+            return [None] * len(exact)
+        for known, moved, output in zip(largest, made, exact, strict=True):
+            if known is not None:
+                torch.maximum(known, (moved - output).abs() / STEP, out=known)
     return list(largest)
 
 
@@ -81,7 +72,7 @@ def scales_moved(instance: Instance, exact: list[Tensor], dtypes: list[torch.dty
     counts. They are 0 if the reference refuses a moved input, or where a move is not finite. dtypes: the problem's
     output dtypes. This takes memory for one float64 copy of the inputs.
     """
-    made = _moved_outputs(_copied(instance), f"{seed} direction", _moving(instance))
+    made = _moved_outputs(copied(instance), f"{seed} direction", _moving(instance))
     found = [Scale(0.0, 0.0)] * len(exact)
     if made is not None:
         found = [_scale_moved(moved, before, STEP) for moved, before in zip(made, exact, strict=True)]
@@ -109,12 +100,10 @@ def _scale_moved(moved: Tensor, before: Tensor, step: float) -> Scale:
     return Scale(largest, math.sqrt(total / moved.numel()))
 
 
-def _copied(instance: Instance) -> Instance:
+def copied(instance: Instance) -> Instance:
     """A copy of the instance in float64 that shares no tensor with it."""
-    wide = cast(instance, "float64")
-    inputs = (one.clone() if isinstance(one, Tensor) and one is before else one
-              for one, before in zip(wide.inputs, instance.inputs, strict=True))  # fmt: skip
-    return replace(wide, inputs=tuple(inputs))
+    shared = {id(one) for one in instance.inputs}
+    return with_tensors(cast(instance, "float64"), lambda one: one.clone() if id(one) in shared else one)
 
 
 def _tensors(instance: Instance) -> list[Tensor]:

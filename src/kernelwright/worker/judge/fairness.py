@@ -7,6 +7,7 @@ that PyTorch's error sets. A draw that would leave out many elements is replaced
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -34,6 +35,19 @@ def is_guide(own: tolerance.Errors, dtype: torch.dtype, strict: bool) -> bool:
     if own.special or (own.scale.largest > HEADROOM * _largest(dtype)):
         return False
     return not strict or (own.max_abs == 0.0 if tolerance.is_whole(dtype) else own.max_rel <= half_of_digits(dtype))
+
+
+def left_out(
+    made: Tensor, exact: Tensor, own: tolerance.Errors, beyond: Tensor | None, strict: bool
+) -> Tensor | None:  # fmt: skip
+    """The elements of an output that judge nothing: those without a guide, and those `beyond`; None if each judges."""
+    return either(None if is_guide(own, made.dtype, strict) else unguided(made, exact, strict), beyond)
+
+
+def either(*masks: Tensor | None) -> Tensor | None:
+    """The elements that one of the masks has; None if there are none."""
+    found = [mask for mask in masks if mask is not None and bool(mask.any())]
+    return functools.reduce(torch.logical_or, found) if found else None
 
 
 def unguided(made: Tensor, exact: Tensor, strict: bool) -> Tensor:
@@ -79,11 +93,7 @@ def without(value: Tensor, left_out: Tensor | None) -> Tensor:
 def with_nan(left_out: Sequence[Tensor | None], expected: Sequence[Tensor]) -> list[Tensor | None]:
     """The elements of a draw that judge nothing: those left out, and those where NaN is expected, as any value agrees
     with it on inputs with infinities."""
-    found: list[Tensor | None] = []
-    for mask, value in zip(left_out, expected, strict=True):
-        is_nan = value.isnan()
-        found.append((is_nan if mask is None else mask | is_nan) if bool(is_nan.any()) else mask)
-    return found
+    return [either(mask, value.isnan()) for mask, value in zip(left_out, expected, strict=True)]
 
 
 def rarely_judged(draws: Sequence[Sequence[Tensor | None]]) -> dict[int, float]:

@@ -20,24 +20,39 @@ import torch
 
 from kernelwright import codec
 from kernelwright.errors import KernelwrightError, ProblemError
-from kernelwright.model import AS_KEPT, Case, CaseQualification, CaseResult, Loading, Status, TensorSpec
-from kernelwright.worker.bench import peaks
+from kernelwright.model import (
+    AS_KEPT,
+    Case,
+    CaseQualification,
+    CaseResult,
+    LibraryMode,
+    Loading,
+    ProblemInfo,
+    Status,
+    TensorSpec,
+)
 from kernelwright.worker.bounds.case_work import CPU_BYTES, CPU_FLOP, flop_stated
 from kernelwright.worker.bounds.work import Work
+from kernelwright.worker.clock import messages as timing
+from kernelwright.worker.clock import peaks
+from kernelwright.worker.clock.captured import Captured
+from kernelwright.worker.clock.clock import call_us
 from kernelwright.worker.judge import messages
 from kernelwright.worker.judge.answer import Answer
 from kernelwright.worker.judge.comparison import compared
-from kernelwright.worker.judge.draws import STRIDED, Draws, with_strided
+from kernelwright.worker.judge.draws import Draws, with_strided
+from kernelwright.worker.judge.messages import Added, CaseRead, ProblemRead
 from kernelwright.worker.judge.trivial import qualification
-from kernelwright.worker.judge.written import as_read, inputs_changed, needlessly_changed, outside
+from kernelwright.worker.judge.written import inputs_changed, needlessly_changed, outside
 from kernelwright.worker.plan.arena import attach, window
 from kernelwright.worker.plan.binding import bind_tensors, spec_of
 from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.library import allow_tf32, exact_products
 from kernelwright.worker.plan.plan import Buffer, Plan
-from kernelwright.worker.plan.sent import remember
-from kernelwright.worker.processes.channel import Channel, Done, Fault
+from kernelwright.worker.processes.channel import Channel, Done, Fault, remember
+from kernelwright.worker.processes.commands import Options
+from kernelwright.worker.processes.memory import ArenaHandle
 from kernelwright.worker.reference import derive
 from kernelwright.worker.reference.baseline import Baselines
 from kernelwright.worker.reference.instance import Specs, compulsory_bytes, mutated
@@ -48,48 +63,45 @@ POISONS = (0xFF, 0x5A)
 """Byte patterns for memory that a call must write: 0xFF is NaN in every float format, 0x5A a large finite number."""
 
 
+DEFAULT_LIBRARY: LibraryMode = "finish"
+"""The library mode of a problem that states none."""
+
+
 class Judge:
     def __init__(self, device: str) -> None:
         self.device = device
-        self.arenas: dict[str, torch.Tensor] = {}
+        self.arenas: dict[ArenaHandle, torch.Tensor] = {}
         self.plans: dict[str, Plan] = {}
         self.baselines = Baselines()
         self.poison = POISONS[0]
         exact_products()
 
-    def load(self, path: str, loading: Loading = AS_KEPT, cases: tuple[Case, ...] | None = None) -> dict[str, Any]:
-        """Read the problem. Returns the facts that the coordinator may know, still without bounds."""
+    def load(self, path: str, loading: Loading = AS_KEPT, cases: tuple[Case, ...] | None = None) -> ProblemRead:
+        """Read the problem."""
         self.problem, left_alone = derive.load_with_cases(path, loading, cases, interpreted=self.device == "cpu")
         allow_tf32(self.problem.precision == "tf32")
         self.draws = Draws(self.problem, self.device)
         self.specs, self.strided = with_strided(self.draws)
         self.added: dict[tuple[str, str], tuple[Case, ...]] = {}
-        described = []
-        for name, case in self.draws.cases.items():
-            specs = self.specs[name]
-            flop, size = self.problem.work(case)
-            described.append({
-                "case": codec.plain(case),
-                "inputs": codec.plain(specs.inputs), "outputs": codec.plain(specs.outputs),
-                "mutates": specs.mutates, "lies_in": specs.lies_in, "returns": specs.returns,
-                "reads_changed": self.draws.work[name].reads_changed, "gradients_of": specs.gradients_of,
-                **described_work(self.draws.work[name], specs, flop, size),
-            })  # fmt: skip
-        first = self.specs[self.problem.cases[0].name]
+        shapes = {shape.name: shape for shape in self.shapes()}
         timed = next(case for case in self.problem.cases if case.timed)
-        return {
-            "name": self.problem.name, "format": self.problem.format, "source": self.problem.source,
-            "docstring": self.problem.docstring, "modules": self.problem.modules, "cases": described,
-            "layouts": self.problem.layouts, "precision": self.problem.precision,
-            "gradients": self.problem.gradients,
-            "stated": codec.plain(self.problem.stated),
-            "library": self.problem.library, "left_alone": left_alone,
-            "operators": self.problem.operator_text(), "kinds": self.draws.work[timed.name].kinds,
-            "parameters": {name: spec.shape for name, spec in first.parameters.items()},
-            "numbers": self.problem.numbers(timed),
-        }  # fmt: skip
+        info = ProblemInfo(
+            name=self.problem.name, format=self.problem.format, source=self.problem.source,
+            docstring=self.problem.docstring, modules=self.problem.modules, cases=(),
+            layouts=self.problem.layouts, precision=self.problem.precision, gradients=self.problem.gradients,
+            stated=self.problem.stated, library=self.problem.library or DEFAULT_LIBRARY,
+            is_library_stated=self.problem.library is not None, left_alone=left_alone,
+            operators=self.problem.operator_text(), kinds=self.draws.work[timed.name].kinds,
+            parameters={name: spec.shape for name, spec in self.specs[self.problem.cases[0].name].parameters.items()},
+            numbers=self.problem.numbers(timed),
+        )  # fmt: skip
+        read = tuple(
+            case_read(case, shapes[name], self.specs[name], self.draws.work[name], *self.problem.work(case))
+            for name, case in self.draws.cases.items()
+        )
+        return ProblemRead(problem=info, cases=read, shapes=tuple(shapes.values()))
 
-    def between(self, small: str, large: str) -> dict[str, Any]:
+    def between(self, small: str, large: str) -> Added:
         """Add the cases between two. They are the problem's cases for requests that name them, and for no others."""
         if (small, large) not in self.added:
             cases = self.draws.cases[small], self.draws.cases[large]
@@ -99,7 +111,7 @@ class Judge:
                 self.draws.add(case)
                 self.specs[case.name] = self.draws.specs[case.name]
         found = self.added[small, large]
-        return {"cases": codec.plain(found), "shapes": codec.plain(self.shapes([case.name for case in found]))}
+        return Added(cases=found, shapes=tuple(self.shapes([case.name for case in found])))
 
     def shapes(self, names: Iterable[str] | None = None) -> list[CaseShape]:
         """The shapes of these cases; None for each of the problem's, and last the copies with other layouts."""
@@ -125,15 +137,14 @@ class Judge:
     def answer(self, case: str, draw: int) -> Answer:
         return self.draws.answer(self.strided.get(case, case), draw)
 
-    def arena(self, handle: dict[str, Any]) -> torch.Tensor:
+    def arena(self, handle: ArenaHandle) -> torch.Tensor:
         """The judge's mapping of a bench's arena. Only the newest mapping is kept."""
-        key = str(handle)
-        if key not in self.arenas:
+        if handle not in self.arenas:
             self.arenas.clear()
-            self.arenas[key] = attach(handle)
-        return self.arenas[key]
+            self.arenas[handle] = attach(handle)
+        return self.arenas[handle]
 
-    def fill(self, case: str, draw: int, plan: Plan, handle: dict[str, Any], fresh: bool = True) -> float:
+    def fill(self, case: str, draw: int, plan: Plan, handle: ArenaHandle, fresh: bool = True) -> float:
         """Write inputs and parameters to their places in the plan. fresh: poison all other memory; otherwise it keeps
         the values that the call before left there. Returns the seconds that it took to measure the tolerance of the
         draw; 0 where it is known."""
@@ -147,7 +158,7 @@ class Judge:
         self._settle()
         return measured_s
 
-    def check(self, case: str, draw: int, plan: Plan, handle: dict[str, Any], first: int | None = None) -> CaseResult:
+    def check(self, case: str, draw: int, plan: Plan, handle: ArenaHandle, first: int | None = None) -> CaseResult:
         """Check the arena after a replay of the plan: outputs and changed inputs are right, all other inputs are
         unchanged, guard zones are untouched. first: compare only the first outputs; None: all."""
         arena, layout = self.arena(handle), Layout(plan.buffers)
@@ -160,8 +171,7 @@ class Judge:
             return _wrong(case, reason)
         bound, answer = list(self._bind_tensors(case, draw, plan, arena, layout)), self.answer(case, draw)
         before = mutated(answer.instance)
-        left = {buffer.name: target if answer.memory is None else as_read(target, before[buffer.name])
-                for buffer, target, _ in bound if buffer.id in changed}  # fmt: skip
+        left = {buffer.name: target for buffer, target, _ in bound if buffer.id in changed}
         made = [window(arena, layout, view) for view in plan.outputs] + [left[name] for name in specs.mutates]
         worst = self._worst(case, draw, made, len(outputs))
         if worst is not None and worst.status is Status.WRONG:
@@ -169,7 +179,7 @@ class Judge:
         reason = (
             outside(arena, layout, self.poison)
             or needlessly_changed(answer, dict(zip(specs.mutates, answer.left_alone, strict=True)), left, before)
-            or inputs_changed(arena, layout, self.poison, bound, changed, None if answer.memory is None else before)
+            or inputs_changed(arena, layout, self.poison, bound, changed)
         )
         if reason or worst is None:
             return _wrong(case, reason or "the candidate returned no outputs")
@@ -180,9 +190,9 @@ class Judge:
         """The first result that is wrong, else the one with the largest error; None if nothing was made. made: outputs,
         of which gradients come last, then the inputs that were changed in place. outputs: number of the former."""
         specs = self.specs[case]
-        worst: CaseResult | None = None
+        worst, alike = None, self.draws.chosen_alike(self.strided.get(case, case), draw, made)
         for i, actual in enumerate(made):
-            result = self._compared(case, draw, i, actual)
+            result = self._compared(case, draw, i, actual, alike)
             if result.status is Status.WRONG and i >= outputs:
                 return _wrong(case, f"{specs.mutates[i - outputs]}, changed in place: {result.reason}")
             if result.status is Status.WRONG and (of := i - len(specs.outputs) + len(specs.gradients_of)) >= 0:
@@ -193,9 +203,11 @@ class Judge:
                 worst = result
         return worst
 
-    def _compared(self, case: str, draw: int, output: int, actual: torch.Tensor) -> CaseResult:
-        """The result of comparing one output."""
-        found = compared(self.draws, self.strided.get(case, case), draw, output, actual)
+    def _compared(
+        self, case: str, draw: int, output: int, actual: torch.Tensor, alike: Sequence[torch.Tensor] = ()
+    ) -> CaseResult:
+        """The result of comparing one output. alike: see `Draws.chosen_alike`."""
+        found = compared(self.draws, self.strided.get(case, case), draw, output, actual, alike)
         prefix = self.answer(case, draw).prefix
         return CaseResult(
             case=case, status=Status.WRONG if found.why else Status.PASSED, reason=found.why and prefix + found.why,
@@ -220,19 +232,14 @@ class Judge:
     def _bind_tensors(
         self, case: str, draw: int, plan: Plan, arena: torch.Tensor, layout: Layout
     ) -> Iterator[tuple[Buffer, torch.Tensor, torch.Tensor]]:
-        """(buffer, window in the arena, the judge's pristine tensor) of each input and parameter. For padded inputs
-        that are read as dense, the window is all memory from the first to the last element."""
-        answer = self.answer(case, draw)
-        if answer.memory is None:
-            return bind_tensors(answer.instance, self.specs[case].inputs, plan, arena, layout)
-        laid = [spec_of(value) if isinstance(value, torch.Tensor) else value for value in answer.memory.inputs]
-        return bind_tensors(answer.memory, laid, plan, arena, layout)
+        """(buffer, window in the arena, the judge's pristine tensor) of each input and parameter."""
+        return bind_tensors(self.answer(case, draw).instance, self.specs[case].inputs, plan, arena, layout)
 
     def _settle(self) -> None:
         if self.device != "cpu":
             torch.cuda.synchronize()
 
-    def prepare_baseline(self, case: str, name: str, least_bytes: int) -> dict[str, Any]:
+    def prepare_baseline(self, case: str, name: str, least_bytes: int) -> Captured:
         """Prepare a baseline of the framework for timing. Of all answers only its inputs stay in memory."""
         if case not in self.baselines.instances:
             self.baselines.instances[case] = self.draws.answer(case, 0).instance
@@ -263,27 +270,30 @@ def returned_otherwise(plan: Plan, specs: Specs, outputs: Sequence[TensorSpec], 
     return ""
 
 
-def described_work(work: Work, specs: Specs, flop: int | None, size: int | None) -> dict[str, Any]:
-    """The fields of a case that describe its least work. flop, size: FLOP and bytes that the problem states, or None.
-    Stated bytes are divided into read and written bytes in the same ratio as the derived ones."""
+def case_read(case: Case, shape: CaseShape, specs: Specs, work: Work, flop: int | None, size: int | None) -> CaseRead:
+    """flop, size: FLOP and bytes that the problem states, or None. Stated bytes are divided into read and written bytes
+    in the same ratio as the derived ones."""
     by_dtype = work.flop if flop is None else flop_stated(flop, work.flop, specs)
     total = work.bytes if size is None else size
-    return {
-        "bytes": total, "written_bytes": round(total * work.written_bytes / max(work.bytes, 1)),
-        "flop": sum(by_dtype.values()), "flop_by_dtype": by_dtype,
-        "stated": [name for name, value in (("bytes", size), ("flop", flop)) if value is not None],
-        "reads": codec.plain(work.reads), "assumed": work.assumed,
-    }  # fmt: skip
+    return CaseRead(
+        case=case, inputs=specs.inputs, outputs=specs.outputs, mutates=specs.mutates, lies_in=specs.lies_in,
+        returns=specs.returns, reads_changed=work.reads_changed, gradients_of=specs.gradients_of,
+        input_names=shape.input_names, arguments=shape.arguments, keywords=shape.keywords,
+        parameters=shape.parameters, init=shape.init, init_names=shape.init_names,
+        bytes=total, written_bytes=round(total * work.written_bytes / max(work.bytes, 1)),
+        flop=sum(by_dtype.values()), flop_by_dtype=by_dtype, reads=work.reads, assumed=work.assumed,
+        stated=(*(("bytes",) if size is not None else ()), *(("flop",) if flop is not None else ())),
+    )  # fmt: skip
 
 
 def _wrong(case: str, reason: str) -> CaseResult:
     return CaseResult(case=case, status=Status.WRONG, reason=reason)
 
 
-def main(channel: Channel, options: dict[str, Any]) -> None:
+def main(channel: Channel, options: Options) -> None:
     warnings.filterwarnings("ignore", category=UserWarning)
-    judge = Judge(options["device"])
-    note.file = os.open(options["note"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    judge = Judge(options.device)
+    note.file = os.open(options.note, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     path = ""
     with contextlib.ExitStack() as stack:
         stack.enter_context(torch.no_grad())
@@ -317,21 +327,16 @@ def respond(judge: Judge, message: messages.ToJudge) -> Any:
     match message:
         case messages.Load(path=path, loading=loading, cases=cases):
             return judge.load(path, loading, cases)
-        case messages.Shapes():
-            return judge.shapes()
         case messages.Between(small=small, large=large):
             return judge.between(small, large)
         case messages.Peaks(file=file):
             return peaks.measured(Path(file))
         case messages.Draws(case=case):
             return judge.draws_for(case)
-        case messages.AsDense(case=case, reading=reading):
-            is_padded = case.endswith(STRIDED)  # memory without adjacent elements cannot be read as dense
-            return judge.draws.read_as_dense(judge.strided[case], reading) if is_padded else ([], 0)
         case messages.Again(case=case):
             return judge.draws.following(judge.strided.get(case, case))
         case messages.Qualify(case=case, draws=draws):
-            return codec.plain(judge.qualify(case, draws))
+            return judge.qualify(case, draws)
         case messages.Unjudged(case=case):
             return [] if case in judge.strided else judge.draws.unjudged(case)
         case messages.AddPlan(name=name, plan=plan):
@@ -341,16 +346,17 @@ def respond(judge: Judge, message: messages.ToJudge) -> Any:
         case messages.Fill(case=case, draw=draw, plan=name, arena=arena, fresh=fresh):
             return judge.fill(case, draw, judge.plans[name], arena, fresh)
         case messages.Check(case=case, draw=draw, plan=name, arena=arena, first=first):
-            return codec.plain(judge.check(case, draw, judge.plans[name], arena, first))
+            return judge.check(case, draw, judge.plans[name], arena, first)
         case messages.Prepare(case=case, name=name, least_bytes=least_bytes):
             return judge.prepare_baseline(case, name, least_bytes)
-        case messages.CaptureAgain(case=case, name=name):
-            return judge.baselines.capture_again(case, name)
-        case messages.Sample(case=case, name=name):
-            return judge.baselines.sample_us(case, name)
-        case messages.Call(case=case, name=name):
-            return judge.baselines.call_us(case, name)
-        case messages.Warm(case=case, name=name):
-            return judge.baselines.warm_us(case, name)
+        case timing.CaptureAgain(key=name):
+            return judge.baselines.capture_again(name)
+        case timing.Sample(key=name, count=count):
+            return [judge.baselines.timed[name].sample_us() for _ in range(count)]
+        case timing.Call(key=name):
+            baseline = judge.baselines.timed[name]
+            return call_us(baseline.pieces[0], baseline.restore)
+        case timing.Warm(key=name):
+            return judge.baselines.timed[name].warm_us()
         case messages.Forget():
             return judge.baselines.forget()

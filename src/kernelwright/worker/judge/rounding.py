@@ -346,6 +346,10 @@ COMPOSED_EPS = 0.5
 the GPU's exponential is off by two units."""
 
 
+PRODUCTS = "factors in another order"
+"""The row of operators whose result may overflow in another order."""
+
+
 @dataclass(frozen=True)
 class Row:
     """Operators that honest kernels compute in another way, which is the same in exact arithmetic.
@@ -368,10 +372,7 @@ ROWS = {
     "a mean by division": Row(frozenset({"mean"}), after=_mean),
     "a variance about a rounded mean": Row(frozenset({"var", "var_mean"}), instead=_variance),
     "sums of products in another order": Row(frozenset(FACTORS), after=_in_another_order),
-    "factors in another order": Row(frozenset({"prod", "cumprod"}), after=_factors_in_another_order),
+    PRODUCTS: Row(frozenset({"prod", "cumprod"}), after=_factors_in_another_order),
 }
 """All that is computed in another way. Every other operator has the errors of what it reads. Without any one row an
 honest kernel is refused (`tests/worker/judge/test_rows.py`)."""
-
-MAY_OVERFLOW = ROWS["factors in another order"].operators
-"""Operators whose result may overflow in another order."""

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from kernelwright.errors import ProblemError
-from kernelwright.worker.reference.instance import Input, Instance, is_out_of_memory, outputs
+from kernelwright.worker.reference.gradients import requiring_gradients
+from kernelwright.worker.reference.instance import Instance, accepted, outputs, with_tensors
 
 Edge = tuple[Any, int]
 """A node of the autograd graph, and the number of one of its outputs."""
@@ -28,25 +28,13 @@ Edge = tuple[Any, int]
 def measured(wide: Instance) -> list[int | None]:
     """The number of terms of each output. wide: the instance in float64. None for an output without a gradient, or if
     PyTorch has no gradient for an operator on the path to it."""
-    kept = [(tensor, tensor.requires_grad) for tensor in wide.module.parameters()]
-    for tensor, _ in kept:
-        tensor.requires_grad_(tensor.is_floating_point() or tensor.is_complex())
-    inputs: tuple[Input, ...] = tuple(
-        value.detach().clone().requires_grad_() if isinstance(value, Tensor) and _has_gradient(value) else value
-        for value in wide.inputs
-    )
-    try:
-        with sdpa_kernel(SDPBackend.MATH), torch.backends.cudnn.flags(enabled=False):
-            made = outputs(replace(wide, inputs=inputs, gradients=True))
-            known: dict[Any, int] = {}
+    parameters = [one for one in wide.module.parameters() if _has_gradient(one)]
+    leaves = with_tensors(wide, lambda one: one.detach().clone().requires_grad_() if _has_gradient(one) else one)
+    with requiring_gradients(parameters), sdpa_kernel(SDPBackend.MATH), torch.backends.cudnn.flags(enabled=False):
+        made, known = accepted(lambda: outputs(replace(leaves, gradients=True))), dict[Any, int]()
+        if made is not None:
             return [_longest((one.grad_fn, one.output_nr), known) if one.grad_fn is not None else None for one in made]
-    except ProblemError as error:
-        if is_out_of_memory(error):
-            raise
-        return [None] * len(outputs(wide))  # forward fails with gradients
-    finally:
-        for tensor, before in kept:
-            tensor.requires_grad_(before)
+    return [None] * len(outputs(wide))  # forward fails with gradients
 
 
 def _has_gradient(value: Tensor) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -47,16 +48,16 @@ GIVEN = (0, PERIOD)
 
 @dataclass(frozen=True)
 class Trivial:
-    """A trivial answer. outputs: those that it answers. taken: what it needs of another draw of the problem's own
-    inputs, None if nothing. made: from a draw and from what was taken, the answer to each of `outputs`; None if the
-    reference refuses the values that the answer needs.
+    """A trivial answer. outputs: those that it answers. made: from a draw and from what was taken, the answer to each
+    of `outputs`; None if the reference refuses the values that the answer needs. taken: what it needs of another draw
+    of the problem's own inputs, None if nothing.
 
     Of two draws only this is held at once: a large case fits on a GPU with one answer, but not with two."""
 
     name: str
     outputs: list[int]
-    taken: Callable[[Answer], Tensor] | None
     made: Callable[[Answer, Tensor | None], list[Tensor] | None]
+    taken: Callable[[Answer], Tensor] | None = None
 
 
 def qualification(draws: Draws, case: str) -> CaseQualification:
@@ -64,9 +65,8 @@ def qualification(draws: Draws, case: str) -> CaseQualification:
     count = len(draws.specs[case].outputs)
     constants, rounded = _in_both_draws(draws, case)
     has_tf32 = draws.problem.precision == "tf32"
-    names = [(output, name) for output in range(count)
-             for name in _trivial_names(draws.answer(case, 0), output, has_tf32)]  # fmt: skip
-    trivial = [_asked(draws, case, without_computing(name, output, constants[output])) for output, name in names]
+    trivial = [_asked(draws, case, one) for output in range(count)
+               for one in [*without_computing(draws.answer(case, 0), output, constants[output], has_tf32)]]  # fmt: skip
     ignored: list[TrivialAnswer] = []
     constant: list[str] = []
     dead: list[str] = []
@@ -78,7 +78,8 @@ def qualification(draws: Draws, case: str) -> CaseQualification:
         if _is_constant(draws, case, position, GIVEN):
             if _is_constant(draws, case, position, _redrawn(draws, case)):
                 constant.append(name)
-            if _cannot_be_perturbed(draws, case, position):
+            tensor = given(draws.answer(case, 0).instance)[position][1]
+            if torch.equal(tensor, perturbed(tensor)):
                 continue  # nothing else can be put in its place without leaving the range that the problem gives
         found = _asked(draws, case, ignoring(name, position, count))
         if found is None:
@@ -141,67 +142,51 @@ def _redrawn(draws: Draws, case: str) -> list[int]:
     return [GIVEN[0], *(draw for draw in every if values.DISTRIBUTIONS[draw % PERIOD] in ALWAYS)]
 
 
-def _cannot_be_perturbed(draws: Draws, case: str, position: int) -> bool:
-    tensor = given(draws.answer(case, 0).instance)[position][1]
-    return torch.equal(tensor, perturbed(tensor))
-
-
 # --- answers without computing -------------------------------------------------------------------------
 
 
-def _trivial_names(answer: Answer, output: int, has_tf32: bool) -> Iterator[str]:
+def without_computing(answer: Answer, output: int, mean: float | complex, has_tf32: bool) -> Iterator[Trivial]:
+    """The trivial answers to an output of that kind. answer: to a draw of the problem's own inputs, which the trivial
+    answers do not keep. mean: of the output over two draws."""
     dtype, expected = answer.dtypes[output], answer.expected[output]
-    yield from ("zeros", "a constant", PREVIOUS)
-    if expected.numel() > 1:
-        yield from ("the first half only", "the last sixteenth left zero")
+    constant = round(mean.real) if tolerance.is_whole(dtype) else mean
+
+    def from_expected(name: str, make: Callable[[Tensor], Tensor]) -> Trivial:
+        return Trivial(name, [output], lambda answer, _: [make(answer.expected[output])])
+
+    def from_input(answer: Answer, taken: Tensor | None, position: int) -> list[Tensor]:
+        value = answer.instance.inputs[position]
+        assert isinstance(value, Tensor)
+        fitted = _fitted(value, answer.expected[output].shape)
+        assert fitted is not None
+        return [fitted.to(dtype)]
+
+    yield from_expected("zeros", lambda right: torch.zeros_like(right, dtype=dtype))
+    yield from_expected("a constant", lambda right: torch.full_like(right, constant, dtype=dtype))
+    yield Trivial(PREVIOUS, [output], lambda _, taken: None if taken is None else [taken],
+                  lambda other: other.expected[output].to(dtype))  # fmt: skip
+    if (count := expected.numel()) > 1:
+        yield from_expected("the first half only", lambda right: _begun(right, dtype, count // 2))
+        yield from_expected(
+            "the last sixteenth left zero", lambda right: _begun(right, dtype, count - -(-count // TAIL))
+        )
     if tolerance.real(dtype) in COARSE_BITS:
         bits = COARSE_BITS[tolerance.real(dtype)]
-        yield f"rounded to {TF32_COARSE_BITS if has_tf32 and bits == TF32_BITS else bits} bits"
-    for name, value in zip(answer.instance.input_names, answer.instance.inputs, strict=True):
+        bits = TF32_COARSE_BITS if has_tf32 and bits == TF32_BITS else bits
+        yield from_expected(f"rounded to {bits} bits", lambda right: _rounded(right.to(dtype, copy=True), bits))
+    for position, value in enumerate(answer.instance.inputs):
         if not isinstance(value, Tensor) or (value.is_complex() and not dtype.is_complex):
             continue
         if _fitted(value, expected.shape) is not None:
-            yield f"input {name} as it is"
+            name = f"input {answer.instance.input_names[position]} as it is"
+            yield Trivial(name, [output], partial(from_input, position=position))
 
 
-def without_computing(name: str, output: int, mean: float | complex) -> Trivial:
-    """The trivial answer of that name to an output. mean: of the output over two draws."""
-
-    def made(answer: Answer, taken: Tensor | None) -> list[Tensor]:
-        return [_without_computing(name, answer, taken, output, mean)]
-
-    def previous(other: Answer) -> Tensor:
-        return other.expected[output].to(other.dtypes[output])
-
-    return Trivial(name, [output], previous if name == PREVIOUS else None, made)
-
-
-def _without_computing(
-    name: str, answer: Answer, previous: Tensor | None, output: int, mean: float | complex
-) -> Tensor:  # fmt: skip
-    """The answer of that name to a draw, in the dtype of the output."""
-    dtype, expected = answer.dtypes[output], answer.expected[output]
-    if name == "zeros":
-        return torch.zeros_like(expected, dtype=dtype)
-    if name == "a constant":
-        return torch.full_like(expected, round(mean.real) if tolerance.is_whole(dtype) else mean, dtype=dtype)
-    if previous is not None:
-        return previous
-    if name.startswith("rounded"):
-        made = expected.to(dtype, copy=True).resolve_conj()
-        _rounded(torch.view_as_real(made) if dtype.is_complex else made, int(name.split()[2]))
-        return made
-    if name.startswith("input "):
-        inputs = dict(zip(answer.instance.input_names, answer.instance.inputs, strict=True))
-        given = inputs[name.removeprefix("input ").removesuffix(" as it is")]
-        assert isinstance(given, Tensor)
-        fitted = _fitted(given, expected.shape)
-        assert fitted is not None
-        return fitted.to(dtype)
-    part = expected.to(dtype, copy=True).reshape(-1)
-    left = part.numel() // 2 if name == "the first half only" else part.numel() - -(-part.numel() // TAIL)
-    part[left:] = 0
-    return part.reshape(expected.shape)
+def _begun(right: Tensor, dtype: torch.dtype, count: int) -> Tensor:
+    """The first `count` elements of a right output, and zeros."""
+    part = right.to(dtype, copy=True).reshape(-1)
+    part[count:] = 0
+    return part.reshape(right.shape)
 
 
 def _in_both_draws(draws: Draws, case: str) -> tuple[list[float | complex], list[bool]]:
@@ -231,6 +216,10 @@ def _mean(expected: Tensor) -> float | complex:
 
 def _rounded(tensor: Tensor, bits: int) -> Tensor:
     """Round every element to `bits` explicit mantissa bits, in place. The range of exponents does not change."""
+    if tensor.is_complex():
+        made = tensor.resolve_conj()
+        _rounded(torch.view_as_real(made), bits)
+        return made
     for piece in tensor.view(-1).split(CHUNK) if tensor.is_contiguous() else [tensor]:
         mantissa, exponent = torch.frexp(piece.double())  # mantissa in [0.5, 1): its first bit is the implicit one
         piece.copy_(torch.ldexp((mantissa * 2 ** (bits + 1)).round() / 2 ** (bits + 1), exponent))
@@ -265,7 +254,7 @@ def ignoring(name: str, position: int, count: int) -> Trivial:
         found = accepted(lambda: outputs_with(answer.instance, position, other, framework_outputs))
         return None if found is None else list(found[:count])
 
-    return Trivial(f"without {name}", list(range(count)), taken, made)
+    return Trivial(f"without {name}", list(range(count)), made, taken)
 
 
 # --- judging ------------------------------------------------------------------------------------------------

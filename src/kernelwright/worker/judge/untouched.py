@@ -8,9 +8,9 @@ only if it keeps its value there, too.
 
 from __future__ import annotations
 
-from dataclasses import replace
+import functools
+from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -30,30 +30,29 @@ def untouched(instance: Instance, produced: tuple[Tensor, ...], exact: tuple[Ten
     if not changed:
         return []
     first = len(produced) - len(changed)
-    found = [same_values(made, source) & same_values(wide, source)
-             for source, made, wide in zip(changed, produced[first:], exact[first:], strict=True)]  # fmt: skip
+
+    def kept(made: tuple[Tensor, ...], sources: Iterable[Tensor]) -> list[Tensor]:
+        return [same_values(one, source) for one, source in zip(made[first:], sources, strict=True)]
+
+    masks = [kept(produced, changed), kept(exact, changed)]
     rough = accepted(lambda: rounding.roughly(cast(instance, "float64"), torch.float32, 0))
     if rough is not None and not any(source.dtype == torch.float64 for source in changed):  # whose values are rounded
-        found = [mask & same_values(made, source)
-                 for mask, made, source in zip(found, rough[first:], changed, strict=True)]  # fmt: skip
+        masks.append(kept(rough, changed))
     other = with_other_values(instance)
     made_again = accepted(partial(outputs, other))
-    if made_again is None:
-        return found
-    return [mask & same_values(made, source)
-            for mask, made, source in zip(found, made_again[first:], mutated(other).values(), strict=True)]  # fmt: skip
+    if made_again is not None:
+        masks.append(kept(made_again, mutated(other).values()))
+    return [functools.reduce(torch.logical_and, of_one) for of_one in zip(*masks, strict=True)]
 
 
 def with_other_values(instance: Instance) -> Instance:
     """A copy in float64 whose floating-point inputs are a little larger, each element by another factor; numbers take
     the place of NaN and infinity. Labels and masks (whole numbers in a floating-point dtype) stay."""
-    wide, inputs = cast(instance, "float64"), list[Any]()
-    for position, (value, given) in enumerate(zip(wide.inputs, instance.inputs, strict=True)):
+    wide = elementwise.copied(instance)
+    for position, value in enumerate(wide.inputs):
         if isinstance(value, Tensor) and value.is_floating_point():
-            value = value.clone() if value is given else value
             _move(value, position)
-        inputs.append(value)
-    return replace(wide, inputs=tuple(inputs))
+    return wide
 
 
 def _move(value: Tensor, seed: int) -> None:

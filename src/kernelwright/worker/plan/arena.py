@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import base64
 import pickle
-from typing import Any
 
 import torch
 from torch.multiprocessing.reductions import reduce_tensor
 
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import View
+from kernelwright.worker.processes.memory import ArenaHandle
 
 
 def window(arena: torch.Tensor, layout: Layout, view: View) -> torch.Tensor:
@@ -26,16 +26,16 @@ def window(arena: torch.Tensor, layout: Layout, view: View) -> torch.Tensor:
     return flat.as_strided(view.shape, view.stride, flat.storage_offset() + view.offset)
 
 
-def create(nbytes: int, device: str) -> tuple[torch.Tensor, dict[str, Any]]:
+def create(nbytes: int, device: str) -> tuple[torch.Tensor, ArenaHandle]:
     """A new arena on a GPU and the handle by which another process opens it; raises torch.OutOfMemoryError."""
     arena = torch.empty(nbytes, dtype=torch.uint8, device=device)
-    return arena, {"cuda": base64.b64encode(pickle.dumps(reduce_tensor(arena))).decode(), "nbytes": nbytes}
+    return arena, ArenaHandle(nbytes=nbytes, cuda=base64.b64encode(pickle.dumps(reduce_tensor(arena))).decode())
 
 
-def attach(handle: dict[str, Any]) -> torch.Tensor:
+def attach(handle: ArenaHandle) -> torch.Tensor:
     """The arena behind a handle of `create` or of `memory.SharedMemory`."""
-    if "file" in handle:
-        return torch.from_file(handle["file"], shared=True, size=handle["nbytes"], dtype=torch.uint8)
-    rebuild, arguments = pickle.loads(base64.b64decode(handle["cuda"]))
+    if handle.file:
+        return torch.from_file(handle.file, shared=True, size=handle.nbytes, dtype=torch.uint8)
+    rebuild, arguments = pickle.loads(base64.b64decode(handle.cuda))
     tensor: torch.Tensor = rebuild(*arguments)
     return tensor

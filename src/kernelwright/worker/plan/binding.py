@@ -16,11 +16,7 @@ from kernelwright.worker.reference.instance import Instance
 
 
 def bind_tensors(
-    instance: Instance,
-    laid: Sequence[TensorSpec | Scalar | None],
-    plan: Plan,
-    arena: torch.Tensor,
-    layout: Layout,
+    instance: Instance, laid: Sequence[TensorSpec | Scalar | None], plan: Plan, arena: torch.Tensor, layout: Layout
 ) -> Iterator[tuple[Buffer, torch.Tensor, torch.Tensor]]:
     """(buffer, window in the arena, pristine tensor) of each input and parameter. laid: the memory layout of each input
     in the arena."""

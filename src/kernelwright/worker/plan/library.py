@@ -14,7 +14,6 @@ from typing import Any
 import torch
 
 from kernelwright.worker.plan import plan as plans
-from kernelwright.worker.plan.operators import OPERATORS
 from kernelwright.worker.plan.schemas import fault_of, writing_of
 
 
@@ -48,7 +47,7 @@ def bind(step: plans.LibraryCall, tensor: Callable[[plans.View], torch.Tensor]) 
     """A function that runs the step. Raises Unfit if a target differs in shape or dtype from the operator's result."""
     packet, _, overload = step.operator.partition(".")
     functional: Any = getattr(getattr(torch.ops.aten, packet, None), overload, None)
-    if step.operator not in OPERATORS and (why := fault_of(functional)):
+    if why := fault_of(functional):
         raise Unfit(f"aten.{step.operator} {why}")
     targets = [tensor(view) for view in step.targets]
     args, kwargs = _arguments(functional, step, tensor)

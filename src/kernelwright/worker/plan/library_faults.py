@@ -12,16 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kernelwright.worker.plan.operators import (
-    BUDGET_SHARE,
-    MOST_STEPS,
-    NAME,
-    OPERATORS,
-    Kind,
-    allows,
-    is_whole,
-    short,
-)
+from kernelwright.worker.plan.operators import BUDGET_SHARE, MOST_STEPS, NAME, OPERATORS, Kind, is_whole, short
 from kernelwright.worker.plan.plan import (
     ITEMSIZE,
     Argument,
@@ -91,16 +82,19 @@ def library_faults(plan: Plan, allowed: Library) -> list[str]:
 
 def _call(call: LibraryCall, mode: str) -> Iterator[str]:
     """Faults of a step's operator and arguments."""
-    operator = OPERATORS.get(call.operator)
     name = short(call.operator)
-    if operator is None:
-        if mode != "any" or not NAME.fullmatch(call.operator):
-            yield f"the library step {call.operator[:60]!r}, which is not on the list"
+    if call.arguments.get("dropout_p", NO_DROPOUT[0]) not in NO_DROPOUT:
+        yield f"{name} with dropout draws random numbers"
+    if mode == "any":
+        if not NAME.fullmatch(call.operator):
+            yield f"the library step {call.operator[:60]!r}, which is no name of an operator"
         yield from (f"{name}'s argument {own[:40]} is no tensor, number or word" for own, argument
                     in call.arguments.items() if not _is_data(argument))  # fmt: skip
         return
-    if not allows(mode, call.operator):
-        yield f"{name} needs LIBRARY = {operator.mode!r}, the problem has {mode!r}"
+    operator = OPERATORS.get(call.operator)
+    if operator is None:
+        yield f"the library step {call.operator[:60]!r}, which LIBRARY = {mode!r} does not allow"
+        return
     if set(call.arguments) != set(operator.parameters):
         yield f"{name} with other arguments than it has"
         return
@@ -109,8 +103,6 @@ def _call(call: LibraryCall, mode: str) -> Iterator[str]:
         is_none = isinstance(argument, Value) and argument.kind == "none"
         if not ((is_none and parameter.optional) or _fits(argument, parameter.kind)):
             yield f"{name}'s argument {own} is no {parameter.kind}"
-        elif own == "dropout_p" and argument not in NO_DROPOUT:
-            yield f"{name} with dropout draws random numbers"
     if operator.is_arithmetic and not all(
         is_whole([view.dtype for view in argument_views(call)], target.shape) for target in call.targets
     ):
@@ -139,7 +131,7 @@ def _fits(argument: Argument, kind: Kind) -> bool:
 
 
 def _is_data(argument: Argument) -> bool:
-    """Whether a step that is not on the list may take it. The process that replays it knows the operator's schema."""
+    """Whether a step may take it in mode "any". The process that replays it knows the operator's schema."""
     match argument:
         case Tuple(items=items):
             return all(map(_is_data, items))

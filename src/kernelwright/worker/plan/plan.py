@@ -30,10 +30,6 @@ AGAIN, AGAIN_FEW = -2, -4
 with some (AGAIN) or a few (AGAIN_FEW) values changed. The numbers are even, as 0 is, so that the guard zones hold the
 same poison."""
 
-AS_DENSE = -6
-"""Number of the draw with padded inputs whose expected outputs come from reading the same memory as dense. In the draws
-with even numbers below it, some of the inputs are read by their strides."""
-
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, tag=True, forbid_unknown_fields=True):
     """Base of the tagged steps and arguments."""
@@ -115,7 +111,7 @@ reports every `match` without a case for the new record, and at run time such a 
 
 
 class LibraryCall(Step, frozen=True, kw_only=True, tag="library"):
-    """One operator of the framework (a name in `operators.OPERATORS`) that writes its outputs to `targets`.
+    """One operator of the framework (its name in `torch.ops.aten`) that writes its outputs to `targets`.
 
     arguments: every parameter of the operator; a dtype by torch's name.
     """
@@ -210,6 +206,19 @@ def views(plan: Plan) -> list[View]:
             case _:
                 unknown(step)
     return found
+
+
+def written_views(step: PlanStep) -> list[View]:
+    """The views that a step writes, or may write: all arguments of a launch."""
+    match step:
+        case Fill(view=view) | Copy(target=view):
+            return [view]
+        case LibraryCall(targets=targets):
+            return list(targets)
+        case TritonLaunch():
+            return argument_views(step)
+        case _:
+            unknown(step)
 
 
 def argument_views(step: Launch | LibraryCall) -> list[View]:

@@ -23,8 +23,11 @@ def fault_of(operator: Any) -> str:
     """Why an operator can be no library step; "" if it can."""
     if not isinstance(operator, OpOverload) or operator.namespace != "aten":
         return "is no operator of ATen"
-    found = [words for tag, words in TAGS.items() if tag in operator.tags]
     schema = operator._schema
+    tags = {*operator.tags}
+    if any(one.name == "dropout_p" for one in schema.arguments):  # a step's value of it decides (`library_faults`)
+        tags.discard(torch.Tag.nondeterministic_seeded)
+    found = [words for tag, words in TAGS.items() if tag in tags]
     if schema.is_mutable or any(one.alias_info is not None for one in (*schema.arguments, *schema.returns)):
         found.append("writes to its arguments or returns them")
     if {str(one.type) for one in schema.returns} != {"Tensor"}:

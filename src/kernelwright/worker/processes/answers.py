@@ -7,6 +7,7 @@ An answer can carry machine code, whose values are verified by replay, or a fail
 from __future__ import annotations
 
 import re
+from typing import TypeVar
 
 import msgspec
 
@@ -14,16 +15,16 @@ from kernelwright import codec
 from kernelwright.model import KernelResources, Status
 from kernelwright.worker.compile import machine_code
 from kernelwright.worker.compile.messages import (
-    BranchesRead,
     Compile,
     Compiled,
     CountInstructions,
     FromCompiler,
     InstructionsCounted,
-    ReadBranches,
     ToCompiler,
 )
-from kernelwright.worker.processes.channel import Done, Failure
+from kernelwright.worker.processes.channel import Done, Failure, Message
+
+T = TypeVar("T")
 
 OF_COMPILERS = (Status.COMPILE_ERROR, Status.REJECTED)
 OF_REPLAYS = (Status.COMPILE_ERROR, Status.RUNTIME_ERROR, Status.NOT_VERIFIED)
@@ -38,11 +39,15 @@ def of_compiler(answer: object, job: ToCompiler, target: str) -> FromCompiler:
         match job, codec.record(answer, FromCompiler):  # type: ignore[arg-type]
             case _, Failure() as failure:
                 return _checked(failure, OF_COMPILERS)
-            case Compile(launch=launch), Compiled() as found:
-                _check_resources(found.resources, launch.kernel, target)
-                machine_code.check(found.code)
+            case Compile(launch=launch, whole=whole), Compiled() as found:
+                if found.resources is not None:
+                    _check_resources(found.resources, launch.kernel, target)
+                if found.code is not None:
+                    machine_code.check(found.code)
+                if whole and (found.code is None or found.resources is None):
+                    raise ValueError("it has no machine code")
                 return found
-            case (ReadBranches(), BranchesRead() as found) | (CountInstructions(), InstructionsCounted() as found):
+            case CountInstructions(), InstructionsCounted() as found:
                 return found
             case _, other:
                 raise ValueError(f"it answered {type(other).__name__} to {job.verb}")
@@ -50,11 +55,11 @@ def of_compiler(answer: object, job: ToCompiler, target: str) -> FromCompiler:
         return Failure(status=Status.REJECTED, reason=f"the compiler's answer cannot be read: {error}"[:400])
 
 
-def of_replay(answer: object) -> Done | Failure:
+def of_replay(answer: object, message: Message[T]) -> T | Failure:
     """The checked answer of a process that ran kernels; a Failure with status RUNTIME_ERROR if it is malformed."""
     try:
         found: Done | Failure = codec.record(answer, Done | Failure)  # type: ignore[arg-type]
-        return _checked(found, OF_REPLAYS) if isinstance(found, Failure) else found
+        return _checked(found, OF_REPLAYS) if isinstance(found, Failure) else codec.record(found.value, message.answer)
     except (ValueError, RecursionError) as error:
         reason = f"the answer of the process that ran the kernels cannot be read: {error}"[:400]
         return Failure(status=Status.RUNTIME_ERROR, reason=reason)

@@ -9,23 +9,37 @@ from __future__ import annotations
 import socket
 import struct
 import time
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from kernelwright.codec import parameter_of
 from kernelwright.model import Status
 
 MAX_FRAME_BYTES = 1 << 28
 """Maximum size of a frame. A larger one means a broken or hostile child."""
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="verb", tag=True, forbid_unknown_fields=True):
-    """Base of the requests of a supervisor to a child: tagged records, distinguished by `match`."""
+T = TypeVar("T", covariant=True)
+P = TypeVar("P")
+
+
+class Message(
+    msgspec.Struct, Generic[T], frozen=True, kw_only=True, tag_field="verb", tag=True, forbid_unknown_fields=True
+):
+    """Base of the requests of a supervisor to a child: tagged records, distinguished by `match`. A `Message[T]` is
+    answered with a T."""
 
     @property
     def verb(self) -> str:
         """The tag of the request, for error messages."""
         return str(self.__struct_config__.tag)
+
+    @property
+    def answer(self) -> type[T]:
+        """The type of the answer."""
+        found: type[T] = parameter_of(type(self))
+        return found
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="answer", tag=True, forbid_unknown_fields=True):
@@ -107,3 +121,15 @@ class Channel:
 
     def close(self) -> None:
         self.socket.close()
+
+
+KEPT = 64
+"""Most plans that a process keeps, which later messages refer to by name. A case needs its own plan, that plan without
+one kernel, and the incumbent's."""
+
+
+def remember(plans: dict[str, P], name: str, plan: P) -> None:
+    """Add a plan, and drop the oldest if there are more than KEPT. Both ends of a channel do so in the same order."""
+    plans[name] = plan
+    while len(plans) > KEPT:
+        del plans[next(iter(plans))]

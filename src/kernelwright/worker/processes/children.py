@@ -15,17 +15,20 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
+from kernelwright import codec
 from kernelwright.errors import MachineError, WorkerError
-from kernelwright.python import named_variables, python
-from kernelwright.text.ending import how_ended
+from kernelwright.python import how_ended, named_variables, python
 from kernelwright.text.escape import legible
 from kernelwright.worker.confine.allowance import ALLOWANCES
 from kernelwright.worker.processes.channel import Channel, ChannelClosed, ChannelTimeout, Message
+from kernelwright.worker.processes.commands import NO_OPTIONS, Options, Poll, Spawn
 from kernelwright.worker.processes.limits import usable_cores
+
+T = TypeVar("T")
 
 CONFINED = frozenset({*ALLOWANCES, "intruder"})
 """Roles that run in a sandbox: those that execute a candidate's text, and the intruder, which tests the sandbox."""
@@ -87,7 +90,7 @@ class Child:
         """Whether the child ended with its server and was not cleaned up yet."""
         return not self.is_killed and not self.server.alive
 
-    def ask(self, message: dict[str, Any] | Message, timeout_s: float) -> dict[str, Any]:
+    def ask(self, message: Message[Any], timeout_s: float) -> dict[str, Any]:
         """Send one message and wait for its answer.
 
         Raises ChildDied or ChildTimeout; the child is killed by then.
@@ -237,11 +240,7 @@ class ForkServer:
             return self.versions
 
     def spawn(
-        self,
-        role: str,
-        options: dict[str, Any] | None = None,
-        log: bool = False,
-        descriptors: Sequence[int] = (),
+        self, role: str, options: Options = NO_OPTIONS, log: bool = False, descriptors: Sequence[int] = ()
     ) -> Child:
         """Start a child in `role`. A confined one gets the path of a private folder as its option `scratch`.
 
@@ -252,11 +251,11 @@ class ForkServer:
             self.children += 1
             path = self.scratch / f"{role}-{self.children}.log" if log else None
             scratch = self.scratch / f"{role}_{self.children}" if role in CONFINED else None
-            options = (options or {}) | ({"scratch": str(scratch)} if scratch else {})
+            options = msgspec.structs.replace(options, scratch=str(scratch)) if scratch else options
             ours, theirs = socket.socketpair()
-            command = {"verb": "spawn", "role": role, "options": options, "log": str(path) if path else None}
+            command = Spawn(role=role, options=options, log=str(path) if path else None)
             try:
-                pid = self._asked(command, [theirs.fileno(), *descriptors])["pid"]
+                pid = self._asked(command, [theirs.fileno(), *descriptors])
             except WorkerError:
                 ours.close()
                 raise
@@ -270,26 +269,25 @@ class ForkServer:
         while True:
             try:
                 with self.lock:
-                    status: int | None = self._asked({"verb": "poll", "pid": pid}, [])["exit"]
+                    status = self._asked(Poll(pid=pid), [])
             except ServerEnded:
                 return -signal.SIGKILL
             if status is not None or time.monotonic() > deadline:
                 return status
             time.sleep(0.005)
 
-    def _asked(self, command: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+    def _asked(self, command: Message[T], descriptors: list[int]) -> T:
         try:
             self.control.settimeout(ANSWER_S)
             socket.send_fds(self.control, [msgspec.json.encode(command)], descriptors)
             data = self.control.recv(1 << 16)
         except OSError as error:  # a late answer would be taken for that of the next command
-            raise self._ended() from error
+            raise self._end() from error
         if not data:
-            raise self._ended()
-        answer: dict[str, Any] = msgspec.json.decode(data)
-        return answer
+            raise self._end()
+        return codec.decode(data, command.answer)
 
-    def _ended(self) -> ServerEnded:
+    def _end(self) -> ServerEnded:
         """Kill a server that closed its socket or does not answer: no command can be sent to it any more."""
         self.kill()
         return ServerEnded(f"the fork server ended; its log is {self.log}")

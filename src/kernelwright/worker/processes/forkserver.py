@@ -20,12 +20,13 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
+from kernelwright import codec
 from kernelwright.worker.confine.libc import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, libc
 from kernelwright.worker.processes.channel import Channel
+from kernelwright.worker.processes.commands import Poll, Spawn
 
 ROLES = {
     "probe": "kernelwright.worker.processes.probe",
@@ -75,17 +76,17 @@ def main(argv: list[str]) -> int:
         data, descriptors, _, _ = socket.recv_fds(control, 1 << 16, MOST_DESCRIPTORS)
         if not data:
             return 0
-        command = msgspec.json.decode(data)
-        if command["verb"] == "spawn":
-            import_late(command["role"])
+        command = codec.decode(data, Spawn | Poll)  # type: ignore[arg-type]
+        if isinstance(command, Spawn):
+            import_late(command.role)
             pid = spawn(command, descriptors, control)
             children.add(pid)
-            reply(control, {"pid": pid})
+            reply(control, pid)
         else:
-            for pid, status in reaped():
+            for pid, status in reap():
                 if pid in children:
                     ended[pid] = status
-            reply(control, {"exit": ended.pop(command["pid"], None)})
+            reply(control, ended.pop(command.pid, None))
 
 
 def import_late(role: str) -> None:
@@ -115,7 +116,7 @@ def end_with(parent: int) -> None:
         os._exit(1)
 
 
-def reaped() -> Iterator[tuple[int, int]]:
+def reap() -> Iterator[tuple[int, int]]:
     """Process id and exit status of every descendant that has ended."""
     while True:
         try:
@@ -127,11 +128,11 @@ def reaped() -> Iterator[tuple[int, int]]:
         yield pid, os.waitstatus_to_exitcode(status)
 
 
-def reply(control: socket.socket, message: dict[str, Any]) -> None:
+def reply(control: socket.socket, message: object) -> None:
     control.sendall(msgspec.json.encode(message))
 
 
-def spawn(command: dict[str, Any], descriptors: list[int], control: socket.socket) -> int:
+def spawn(command: Spawn, descriptors: list[int], control: socket.socket) -> int:
     """Fork one child in a new session and return its process id.
 
     descriptors: the child's channel, then the file descriptors that it gets as its option `descriptors`.
@@ -149,14 +150,14 @@ def spawn(command: dict[str, Any], descriptors: list[int], control: socket.socke
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         control.close()
         channel = Channel(socket.socket(fileno=descriptors[0]))
-        if command["log"]:
-            log = os.open(command["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        if command.log:
+            log = os.open(command.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             os.dup2(log, 1)
             os.dup2(log, 2)
             os.close(log)
         faulthandler.enable()
-        options = command["options"] | {"descriptors": descriptors[1:]}
-        importlib.import_module(ROLES[command["role"]]).main(channel, options)
+        options = msgspec.structs.replace(command.options, descriptors=tuple(descriptors[1:]))
+        importlib.import_module(ROLES[command.role]).main(channel, options)
         status = 0
     except BaseException:  # SystemExit too: the log of this process has to show why it ended
         traceback.print_exc()

@@ -37,8 +37,8 @@ class Limits(Record, frozen=True, kw_only=True):
     CPU takes less. The first request for a draw runs the reference some thirty times."""
 
     generate_s: float = 240.0
-    """One run of a generator: Inductor at five sizes takes 4 s for a softmax on an idle machine, and a minute for a
-    network of many layers."""
+    """Processor time of one run of a generator: Inductor takes 1 to 2 s for a softmax, and a minute for a network of
+    many layers."""
 
     profile_s: float = 300.0
     """One run of the profiled program: imports, drawing inputs of several GB, and up to a few dozen passes of each

@@ -9,9 +9,20 @@ from __future__ import annotations
 import fcntl
 import os
 import uuid
-from typing import Any
+
+from kernelwright.model import Record
 
 ADD_SEALS, SEAL_SEAL, SEAL_SHRINK = 1033, 0x1, 0x2  # linux/fcntl.h
+
+
+class ArenaHandle(Record, frozen=True, kw_only=True):
+    """How a process opens an arena. file: of shared memory, with the memory's id. cuda: else the pickled CUDA IPC
+    handle."""
+
+    nbytes: int
+    file: str = ""
+    id: str = ""
+    cuda: str = ""
 
 
 class SharedMemory:
@@ -23,7 +34,7 @@ class SharedMemory:
         self.nbytes = 0
         self.id = uuid.uuid4().hex
 
-    def reserve(self, nbytes: int) -> dict[str, Any]:
+    def reserve(self, nbytes: int) -> ArenaHandle:
         """Grow the memory to at least nbytes; returns its handle."""
         if nbytes > self.nbytes:
             os.ftruncate(self.descriptor, nbytes)
@@ -31,9 +42,8 @@ class SharedMemory:
         return self.handle
 
     @property
-    def handle(self) -> dict[str, Any]:
-        path = f"/proc/{os.getpid()}/fd/{self.descriptor}"
-        return {"file": path, "nbytes": self.nbytes, "id": self.id}
+    def handle(self) -> ArenaHandle:
+        return ArenaHandle(nbytes=self.nbytes, file=f"/proc/{os.getpid()}/fd/{self.descriptor}", id=self.id)
 
     def close(self) -> None:
         os.close(self.descriptor)

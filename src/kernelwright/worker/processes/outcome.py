@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-from kernelwright.model import Status
+from kernelwright.model import Evaluation, Status
 from kernelwright.text.escape import legible
 
 
-class Ended(Exception):
-    """The evaluation, or one case of it, ended with this status. whole: it ends the evaluation, not only one case."""
+class Stopped(Exception):
+    """A stage ended early, with this status."""
 
-    def __init__(self, status: Status, reason: str, lost: bool = False, whole: bool = False) -> None:
-        """lost: a process that ran code of the candidate died. It may have been killed from outside, so the evaluation
-        is repeated once before the candidate is blamed. A lost process always ends the whole evaluation."""
+    def __init__(self, status: Status, reason: str) -> None:
         super().__init__(reason)
-        self.status, self.reason, self.lost, self.whole = status, legible(reason), lost, whole or lost
+        self.status, self.reason = status, legible(reason)
+
+
+class Ended(Stopped):
+    """The evaluation, or one case of it, ended. whole: it ends the evaluation, not only one case."""
+
+    def __init__(self, status: Status, reason: str, whole: bool = False) -> None:
+        super().__init__(status, reason)
+        self.whole = whole
+
+
+class Lost(Stopped):
+    """A process that ran code of the candidate died. It may have been killed from outside, so the evaluation is
+    repeated once before the candidate is blamed. evaluation: with what was found before."""
+
+    evaluation: Evaluation | None = None
 
 
 class Killed(Ended):
     """A compiler was killed twice, perhaps for want of memory: the candidate was not judged."""
+
+
+class Excluded(Ended):
+    """A `static_assert` of a kernel excludes the sizes of a case."""
 
 
 class TooLargeFor(Ended):

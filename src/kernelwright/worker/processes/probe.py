@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import torch
 
 from kernelwright.worker.processes.channel import Channel
+from kernelwright.worker.processes.commands import Options, Probed
 
 
-def main(channel: Channel, options: dict[str, Any]) -> None:
+def main(channel: Channel, options: Options) -> None:
     channel.send(describe())
 
 
-def describe() -> dict[str, Any]:
-    """GPU name and capability (None without a GPU), memory and L2 size in bytes, versions of software and driver."""
-    found: dict[str, Any] = {
-        "python": sys.version.split()[0], "torch": str(torch.__version__), "device": None, "capability": None,
-        "driver": None, "uuid": None, "why_not": "",
-    }  # fmt: skip
+def describe() -> Probed:
+    python, version = sys.version.split()[0], str(torch.__version__)
     if not torch.cuda.is_available():
-        found["why_not"] = "torch finds no CUDA device"
-        return found
+        return Probed(python=python, torch=version, why_not="torch finds no CUDA device")
     properties = torch.cuda.get_device_properties(0)
-    found |= {"device": properties.name, "capability": properties.major * 10 + properties.minor,
-              "memory_bytes": properties.total_memory, "l2_bytes": properties.L2_cache_size,
-              "multiprocessors": properties.multi_processor_count,
-              "uuid": str(getattr(properties, "uuid", properties.name)).replace(" ", "-")}  # fmt: skip
-    found["driver"] = driver_version()
-    return found
+    return Probed(
+        python=python, torch=version, device=properties.name, driver=driver_version(),
+        capability=properties.major * 10 + properties.minor, memory_bytes=properties.total_memory,
+        l2_bytes=properties.L2_cache_size, multiprocessors=properties.multi_processor_count,
+        uuid=str(getattr(properties, "uuid", properties.name)).replace(" ", "-"),
+    )  # fmt: skip
 
 
 def driver_version() -> str | None:

@@ -6,14 +6,14 @@ measured peaks are cached here. The state of the loaded problem is in `session`.
 
 from __future__ import annotations
 
-import json
+import contextlib
 import signal
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kernelwright import codec
 from kernelwright.cache import Cache, user_folder
@@ -22,17 +22,18 @@ from kernelwright.devices.backend import BACKEND
 from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerError
 from kernelwright.model import Status
 from kernelwright.worker.bench import messages as to_bench
+from kernelwright.worker.clock.captured import MeasuredPeaks
 from kernelwright.worker.compile import machine_code
 from kernelwright.worker.compile.messages import Compile, Compiled, FromCompiler, Outcome, Stored, ToCompiler
 from kernelwright.worker.judge import messages as to_judge
-from kernelwright.worker.plan.sent import remember
 from kernelwright.worker.processes import answers
-from kernelwright.worker.processes.channel import ChannelClosed, ChannelTimeout, Done, Failure, Fault
+from kernelwright.worker.processes.channel import ChannelClosed, ChannelTimeout, Done, Failure, Fault, Message, remember
 from kernelwright.worker.processes.children import Child, ChildDied, ChildTimeout, ForkServer, ServerEnded
+from kernelwright.worker.processes.commands import NO_OPTIONS, Options, Probed
 from kernelwright.worker.processes.lease import Lease
 from kernelwright.worker.processes.limits import Limits, usable_cores
 from kernelwright.worker.processes.memory import SharedMemory
-from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.processes.outcome import Ended, Lost
 
 T = TypeVar("T")
 
@@ -48,20 +49,21 @@ NOTE = "judge.note"
 
 def entry_of(key: str, job: ToCompiler) -> str:
     """Cache entry of a compiler's job: the key of the launch and the kind of the job."""
-    return ":".join([key, job.verb, *["branches"] * (isinstance(job, Compile) and job.branches)])
+    flags = {"branches": job.branches, "front end": not job.whole} if isinstance(job, Compile) else {}
+    return ":".join([key, job.verb, *(flag for flag, is_set in flags.items() if is_set)])
 
 
-def peaks_file(machine: dict[str, Any]) -> Path:
+def peaks_file(machine: Probed) -> Path:
     """File with the measured peaks of one GPU. Two GPUs of one name in a machine differ by a few percent, and so may
     two drivers."""
-    name = f"{device_file(machine['device'])}-{machine['uuid']}-driver{machine['driver']}-torch{machine['torch']}.json"
+    name = f"{device_file(machine.device or '')}-{machine.uuid}-driver{machine.driver}-torch{machine.torch}.json"
     return user_folder("XDG_CACHE_HOME", ".cache", "peaks") / name
 
 
-def described(probe: Child) -> dict[str, Any]:
+def read_machine(probe: Child) -> Probed:
     """What a probe says of this machine. Raises `MachineError` if it ends or hangs."""
     try:
-        machine: dict[str, Any] = probe.channel.receive(PROBE_S)
+        return codec.record(probe.channel.receive(PROBE_S), Probed)
     except (ChannelClosed, ChannelTimeout) as error:
         why = f"did not answer in {PROBE_S:g} s" if isinstance(error, ChannelTimeout) else "ended without an answer"
         said = probe.printed(800).strip().splitlines()
@@ -71,7 +73,6 @@ def described(probe: Child) -> dict[str, Any]:
         ) from error
     finally:
         probe.discard()
-    return machine
 
 
 class Processes:
@@ -88,11 +89,11 @@ class Processes:
         self.code = scratch / "code"
         self.compilers = ForkServer(self.scratch, cores=self.cores)
         try:
-            self.machine = described(self.compilers.spawn("probe", log=True))  # waits for the import of torch
+            self.machine = read_machine(self.compilers.spawn("probe", log=True))  # waits for the import of torch
         except BaseException:  # KeyboardInterrupt too: leave no fork server behind
             self.compilers.close()
             raise
-        self.on_gpu = self.machine["device"] is not None
+        self.on_gpu = self.machine.device is not None
         self.device = BACKEND.name if self.on_gpu else "cpu"
         self.target = self._target(target)
         self.memory = SharedMemory()
@@ -103,19 +104,19 @@ class Processes:
         if not self.on_gpu:
             (self.scratch / "interpreter").mkdir()
             self.interpreters = ForkServer(self.scratch / "interpreter", interpret=True, cores=self.cores)
-        self.lease = Lease(self.machine["uuid"], begins=self._drop_ended)
+        self.lease = Lease(self.machine.uuid, begins=self._drop_ended)
         self.threads = ThreadPoolExecutor(max_workers=self.cores)
         self.compiled: dict[str, Future[Outcome]] = {}
         self.compiled_lock = threading.Lock()
         self.children: dict[str, Child] = {}
         self.problem: to_judge.Load | None = None  # what every judge reads first
-        self.known_peaks: dict[str, Any] | None = None
+        self.known_peaks: MeasuredPeaks | None = None
 
     def _target(self, name: str | None) -> Target:
         if not self.on_gpu:
             return find_target(name or BACKEND.default_target)
         asked = ("device", "capability", "multiprocessors", "l2_bytes")
-        found = BACKEND.target_of(**{what: self.machine[what] for what in asked})
+        found = BACKEND.target_of(**{what: getattr(self.machine, what) for what in asked})
         if name not in (None, found.name):
             raise ConfigError(f"target {name} was asked for, the GPU here is {found.name}", "leave --target out")
         return found
@@ -129,14 +130,14 @@ class Processes:
             if self.known_peaks is None:  # once: every bound of this worker uses the same peaks
                 with self.lease:
                     self.known_peaks = self.ask_judge(to_judge.Peaks(file=str(peaks_file(self.machine))))
-            return self.known_peaks["peaks"], self.known_peaks["source"]
+            return self.known_peaks.peaks, self.known_peaks.source
         name = device_file(self.target.device) + ".json"
         recorded = resources.files("kernelwright.devices").joinpath("peaks").joinpath(name)
         if not recorded.is_file():
             raise MachineError(f"no peaks were recorded for {self.target.device} ({self.target.name})",
                                f"use --target {BACKEND.default_target}, or run on such a GPU")  # fmt: skip
-        found = json.loads(recorded.read_text())
-        return found["peaks"], found["source"]
+        found = codec.decode(recorded.read_bytes(), MeasuredPeaks)
+        return found.peaks, found.source
 
     def versions(self) -> tuple[str, ...]:
         """Versions of torch and Triton: part of every key of machine code."""
@@ -146,13 +147,9 @@ class Processes:
     # --- children --------------------------------------------------------------------------------------------
 
     def spawn(
-        self,
-        role: str,
-        options: dict[str, Any] | None = None,
-        log: bool = False,
-        descriptors: Sequence[int] = (),
+        self, role: str, options: Options = NO_OPTIONS, log: bool = False, descriptors: Sequence[int] = (),
         interpret: bool = False,
-    ) -> Child:
+    ) -> Child:  # fmt: skip
         """Start a child, see `ForkServer.spawn`; a fork server that ended is replaced first.
 
         interpret: on a machine without a GPU, fork from the server whose Triton runs the CPU interpreter.
@@ -180,10 +177,10 @@ class Processes:
         if found is None or not found.alive:
             self.drop(role)
             if role == "judge":
-                options = {"device": self.device, "note": str(self.scratch / NOTE)}
+                options = Options(device=self.device, note=str(self.scratch / NOTE))
                 found = self.spawn("judge", options, log=True)
             elif self.on_gpu:
-                found = self.spawn("bench", {"code": str(self.code)}, log=True)
+                found = self.spawn("bench", Options(code=str(self.code)), log=True)
             else:
                 self.memory.close()
                 self.memory = SharedMemory()
@@ -207,21 +204,15 @@ class Processes:
         if (found := self.children.pop(role, None)) is not None:
             found.discard()
 
-    def read(self, problem: to_judge.Load) -> dict[str, Any]:
-        """Load a problem in a new judge, and drop the bench, which has copies of the last problem's inputs.
-
-        Returns the judge's description of the problem, see `Judge.load`.
-        """
+    def read(self, problem: to_judge.Load) -> to_judge.ProblemRead:
+        """Load a problem in a new judge, and drop the bench, which has copies of the last problem's inputs."""
         with self.lease:
             self.problem = problem
             self.drop("judge")
             self.drop("bench")
-            described: dict[str, Any] = self.ask_judge(problem)
-            return described
+            return self.ask_judge(problem)
 
-    def ask_judge(
-        self, message: to_judge.ToJudge, timeout_s: float | None = None, plan: to_judge.AddPlan | None = None
-    ) -> Any:
+    def ask_judge(self, message: Message[T], timeout_s: float | None = None, plan: to_judge.AddPlan | None = None) -> T:
         """Send a request to the judge and return its answer. A new judge loads the problem first.
 
         timeout_s: None for `Limits.judge_s`. plan: the plan that the message names; it is sent first if the judge does
@@ -239,12 +230,12 @@ class Processes:
 
     def ask_bench(
         self,
-        message: to_bench.ToBench,
+        message: Message[T],
         timeout_s: float | None = None,
         plan: to_bench.AddPlan | to_bench.AddText | None = None,
-    ) -> Any:
+    ) -> T:
         """Send a request to the bench (or interpreter) and return its answer. A failure of the candidate's kernels is
-        raised as Ended.
+        raised as Ended, the end of that process as Lost.
 
         timeout_s: None for `Limits.prepare_s`. plan: the plan that the message names; it is sent first if the bench
         does not have it.
@@ -254,39 +245,33 @@ class Processes:
             try:
                 bench = self.child("bench")
                 if isinstance(message, to_bench.Reserve) and not self.on_gpu:
-                    return self.memory.reserve(message.nbytes)
-                answer: Done | Failure = Done()
+                    return self.memory.reserve(message.nbytes)  # type: ignore[return-value]
+                failed = None
                 if plan is not None and plan.name not in bench.plans:
-                    answer = answers.of_replay(bench.ask(plan, timeout_s))
+                    failed = answers.of_replay(bench.ask(plan, timeout_s), plan)
                     remember(bench.plans, plan.name, None)
-                if isinstance(answer, Done):
-                    answer = answers.of_replay(bench.ask(message, timeout_s))
+                answer = answers.of_replay(bench.ask(message, timeout_s), message) if failed is None else failed
             except ChildTimeout as error:
                 raise Ended(Status.TIMEOUT, f"the kernels did not finish in {timeout_s:g} s") from error
             except ChildDied as error:
-                raise Ended(Status.CRASHED, f"the process that ran the kernels {error.how}", lost=True) from error
+                raise Lost(Status.CRASHED, f"the process that ran the kernels {error.how}") from error
             if isinstance(answer, Failure) and answer.ends:
                 self.drop("bench")
         if isinstance(answer, Failure):
             raise Ended(answer.status, answer.reason, whole=answer.whole)
-        return answer.value
+        return answer
 
-    def twice_if_lost(self, attempt: Callable[[], tuple[T, bool]]) -> T:
-        """The result of `attempt`, repeated once if a process was lost: it may have been killed from outside.
-
-        If a process is lost twice, the candidate or the problem is at fault.
-
-        attempt: returns a result, and whether it ended because a process was lost; raises if it lost the judge or the
-        fork server.
-        """
+    def twice_if_lost(self, ask: Callable[[], T]) -> T:
+        """What `ask` gives, asked once more if a process was lost, the judge or the fork server too: it may have been
+        killed from outside. If a process is lost twice, the candidate or the problem is at fault."""
         judges_lost = self.judges_lost
-        try:
-            found, lost = attempt()
-        except (ProblemError, WorkerError) as error:
-            if self.judges_lost == judges_lost and not isinstance(error, ServerEnded):
-                raise
-            lost = True
-        return attempt()[0] if lost else found
+        with contextlib.suppress(Lost):
+            try:
+                return ask()
+            except (ProblemError, WorkerError) as error:
+                if self.judges_lost == judges_lost and not isinstance(error, ServerEnded):
+                    raise
+        return ask()
 
     def renew(self) -> None:
         """Drop judge and bench, so that a confirmation runs in new processes with new secret seeds."""
@@ -294,7 +279,7 @@ class Processes:
             self.drop("bench")
             self.drop("judge")
 
-    def _answer(self, judge: Child, message: to_judge.ToJudge, timeout_s: float) -> Any:
+    def _answer(self, judge: Child, message: Message[T], timeout_s: float) -> T:
         try:
             said = judge.ask(message, timeout_s)
         except (ChildDied, ChildTimeout) as error:
@@ -303,7 +288,7 @@ class Processes:
         answer: Done | Fault = codec.record(said, Done | Fault)  # type: ignore[arg-type]
         if isinstance(answer, Fault):
             raise (ProblemError if answer.of_problem else WorkerError)(answer.message)
-        return answer.value
+        return codec.record(answer.value, message.answer)
 
     def _judge_ended(self, judge: Child, verb: str, error: ChildDied | ChildTimeout) -> WorkerError | ProblemError:
         """The error for a judge that ended: a ProblemError if code of the problem ran, otherwise a WorkerError."""
@@ -335,55 +320,47 @@ class Processes:
         is removed from `compiled`, so that the next candidate with this launch tries again."""
         lasts = False
         try:
-            answer = self._compiled(entry, job)
-            if isinstance(answer, Ended):
-                return Failure(status=answer.status, reason=answer.reason)
+            answer = self._outcome_of(entry, job)
             lasts = not (isinstance(answer, Failure) and answer.status is Status.TIMEOUT)
+        except Lost as lost:
+            return Failure(status=lost.status, reason=lost.reason)
         finally:
             if not lasts:
                 with self.compiled_lock:
                     del self.compiled[entry]
         return answer
 
-    def _compiled(self, entry: str, job: ToCompiler) -> Outcome | Ended:
+    def _outcome_of(self, entry: str, job: ToCompiler) -> Outcome:
         """The result of a job from the compile cache, or from a new compiler, whose result is then cached. Machine code
         is stored in `self.code`."""
-        answer = self._cached(entry, job)
+        answer = self._fetch(entry, job)
         if answer is None:
-            made = self.twice_if_lost(lambda: self._asked_of_compiler(job))
-            if isinstance(made, Ended):
-                return made
-            answer = made
+            answer = self.twice_if_lost(lambda: self._asked_of_compiler(job))
             if self.cache is not None and not isinstance(answer, Failure):
                 self.cache.store(entry, answer)
         if not isinstance(answer, Compiled):
             return answer
-        name = machine_code.store(answer.code, self.code)
-        return Stored(
-            code=name, resources=answer.resources, untrue=answer.untrue, skeleton=answer.skeleton,
-            branches=answer.branches, doubts=answer.doubts,
-        )  # fmt: skip
+        name = machine_code.store(answer.code, self.code) if answer.code is not None else None
+        return Stored(**codec.shared(answer, Stored) | {"code": name})
 
-    def _cached(self, entry: str, job: ToCompiler) -> FromCompiler | None:
+    def _fetch(self, entry: str, job: ToCompiler) -> FromCompiler | None:
         """The cached answer to a job, checked like a compiler's answer; None if there is no usable one."""
         found = self.cache.fetch(entry) if self.cache is not None else None
         answer = None if found is None else answers.of_compiler(found, job, self.target.name)
         return None if isinstance(answer, Failure) else answer
 
-    def _asked_of_compiler(self, job: ToCompiler) -> tuple[FromCompiler | Ended, bool]:
-        """The answer of a new compiler, or how the compiler ended; and whether the compiler was lost."""
-        child = self.spawn("compiler", {"target": self.target.name}, log=True)
+    def _asked_of_compiler(self, job: ToCompiler) -> FromCompiler:
+        """The answer of a new compiler. Raises Lost."""
+        child = self.spawn("compiler", Options(target=self.target.name), log=True)
         try:
-            return answers.of_compiler(child.ask(job, self.limits.compile_s), job, self.target.name), False
+            return answers.of_compiler(child.ask(job, self.limits.compile_s), job, self.target.name)
         except ChildTimeout:
-            reason = f"compiling took over {self.limits.compile_s:g} s"
-            return Failure(status=Status.TIMEOUT, reason=reason), False
+            return Failure(status=Status.TIMEOUT, reason=f"compiling took over {self.limits.compile_s:g} s")
         except ChildDied as error:
             if error.exit_status in KILLED:
                 reason = f"{job.launch.kernel}: the compiler was killed, perhaps for want of memory"
-                return Ended(Status.NOT_VERIFIED, reason, lost=True), True
-            reason = f"the compiler {error.how}: {child.printed(600)}"
-            return Ended(Status.COMPILE_ERROR, reason, lost=True), True
+                raise Lost(Status.NOT_VERIFIED, reason) from error
+            raise Lost(Status.COMPILE_ERROR, f"the compiler {error.how}: {child.printed(600)}") from error
         finally:
             child.discard()
 

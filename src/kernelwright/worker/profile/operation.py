@@ -63,13 +63,12 @@ def candidate_profile(subject: Subject, name: str, case: str, full: bool, key: s
             not_used={profiler.name: "there is no GPU here" for profiler in PROFILERS}, key=key,
             method="compiled for the target, not run",
         )  # fmt: skip
-    code = tuple(subject.code[subject.key(launch)] for launch in plan.launches)
-    job = job_of(subject.session, case, folder=str(processes.code), code=code, plan=plan)
+    job = job_of(subject.session, case, folder=str(processes.code), code=subject.code(plan), plan=plan)
     with subject.leased("profile"):
         tool, seen, not_used = by_first(processes, job, full)
     launches = compiled.joined(seen, planned) if tool else planned
     return Profile(
-        implementation=name, case=case, device=processes.machine["device"], target=processes.target.name, tool=tool,
+        implementation=name, case=case, device=processes.machine.device, target=processes.target.name, tool=tool,
         launches=launches, not_used=not_used, key=key, method=METHODS.get(tool or "", ""),
         seconds=subject.stages_s["profile"],
     )  # fmt: skip
@@ -96,7 +95,7 @@ def taken_of_framework(session: Session, name: str, case: str, full: bool, key: 
         reasons = "; ".join(f"{tool}: {why}" for tool, why in not_used.items())
         raise MachineError(f"{name} cannot be profiled here ({reasons})", "see docs/diagnosis.md")
     return Profile(
-        implementation=name, case=case, device=processes.machine["device"], target=processes.target.name, tool=tool,
+        implementation=name, case=case, device=processes.machine.device, target=processes.target.name, tool=tool,
         launches=seen, not_used=not_used, key=key, method=METHODS.get(tool, ""), seconds=seconds,
     )  # fmt: skip
 
@@ -104,7 +103,7 @@ def taken_of_framework(session: Session, name: str, case: str, full: bool, key: 
 def key_of(session: Session, what: str | None, case: str, full: bool) -> str:
     """Key of a profile. what: hash of the compiled code, or the name of a framework's implementation."""
     processes = session.processes
-    place = [processes.target.name, processes.machine["device"], processes.compilers.ready()]
+    place = [processes.target.name, processes.machine.device, processes.compilers.ready()]
     cases = [one.case for one in session.loaded().cases if one.case.name == case]
     return codec.sha(codec.encode([what, session.loaded().source, cases, place, full]))
 

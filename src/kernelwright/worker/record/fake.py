@@ -24,6 +24,10 @@ from kernelwright.worker.record.trace import Refused, Trace
 
 CUDA = torch.device(BACKEND.name, 0)
 
+OF_A_LAUNCH = frozenset({"data_ptr", "element_size", "is_conj", "is_neg", "numel", "storage_offset", "stride",
+                         "untyped_storage"})  # fmt: skip
+"""What a launch asks of a tensor, beside its dtype and its shape."""
+
 
 class SayCuda(TorchFunctionMode):
     """Torch function mode that reports every tensor as a tensor on GPU 0."""
@@ -35,8 +39,14 @@ class SayCuda(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         name = getattr(func, "__name__", "")
+        attribute = getattr(func.__self__, "__name__", "") if name == "__get__" else ""
+        if (
+            name not in OF_A_LAUNCH
+            and attribute not in ("dtype", "shape")
+            and self.trace.is_elsewhere(*args, *kwargs.values())
+        ):
+            raise Refused("a tensor without elements on the CPU may only be the argument of a launch")
         if name == "__get__":
-            attribute = getattr(func.__self__, "__name__", "")
             if attribute in ANSWERS:
                 return ANSWERS[attribute]
         elif name == "get_device":
@@ -56,9 +66,12 @@ class SayCuda(TorchFunctionMode):
             if len(args) == 1 and not kwargs:
                 return args[0]
         elif func in _device_constructors():
+            made = func(*args, **kwargs | {"device": "meta"})
             if self.trace.recording and torch.device(kwargs.get("device") or "cpu").type == "cpu":
-                raise Refused(f"torch.{name} without device=: it would allocate on the CPU")
-            kwargs["device"] = "meta"
+                if made.numel():
+                    raise Refused(f"torch.{name} without device=: it would allocate on the CPU")
+                self.trace.elsewhere.add(made.untyped_storage()._cdata)
+            return made
         elif kwargs.get("device") is not None:
             self._on_gpu(kwargs["device"])
             kwargs["device"] = "meta"

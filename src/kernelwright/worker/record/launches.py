@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 from unittest import mock
@@ -15,10 +16,9 @@ from unittest import mock
 import torch
 import triton
 from triton.runtime.autotuner import Autotuner
-from triton.runtime.jit import JITFunction
+from triton.runtime.jit import JITFunction, KernelInterface
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from kernelwright.source.kernels import jit_functions
 from kernelwright.worker.plan import plan
 from kernelwright.worker.plan.faults import MAX_GRID
 from kernelwright.worker.record.trace import Refused, Trace
@@ -28,13 +28,22 @@ def kernel_names(module: ModuleType, tree: ast.Module) -> dict[int, str]:
     """Names of the kernels that the text of the module defines, by id of the JIT function. Another JIT function may
     have the name of one of them (it is made by a call or in a class), but not its code."""
     found: dict[int, str] = {}
-    for name in (kernel.name for kernel in jit_functions(tree)):
+    for name in _defined(tree):
         value: Any = vars(module).get(name)
-        while not isinstance(value, JITFunction) and hasattr(value, "fn"):
-            value = value.fn
+        while isinstance(value, KernelInterface) and not isinstance(value, JITFunction):
+            value = getattr(value, "fn", None)
         if isinstance(value, JITFunction):
             found[id(value)] = name
     return found
+
+
+def _defined(node: ast.AST) -> Iterator[str]:
+    """The names of functions that a module defines, also under conditions."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef):
+            yield child.name
+        elif not isinstance(child, ast.ClassDef | ast.Lambda):
+            yield from _defined(child)
 
 
 def set_allocator(allocator: Any) -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from kernelwright.model import LibraryMode
 from kernelwright.worker.plan.case_shape import CaseShape
+from kernelwright.worker.plan.plan import Recorded
 from kernelwright.worker.processes.channel import Answer, Message
 
+NOT_HERE = ", a package that is not here"
+"""The end of a refusal of host code that depends on a stand-in."""
 
-class RecordCases(Message, frozen=True, kw_only=True, tag="record"):
+
+class RecordCases(Message[Recorded], frozen=True, kw_only=True, tag="record"):
     """Record a launch plan of the host code in `source` for each case.
 
     autotune: index of the config of each kernel under `triton.autotune`, 0 for kernels that are missing. target: such

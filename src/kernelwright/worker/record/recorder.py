@@ -6,8 +6,10 @@ is judged by the results of its replay. The process is killed after use.
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import importlib
 import importlib.util
-import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -23,7 +25,7 @@ from kernelwright import codec
 from kernelwright.devices import find_target
 from kernelwright.model import Status, TensorSpec
 from kernelwright.source import parse as syntax
-from kernelwright.source.branches import MARK, marked
+from kernelwright.source.branches import MARK, STAND_IN, marked
 from kernelwright.worker import confine
 from kernelwright.worker.compile.target import install
 from kernelwright.worker.plan import plan
@@ -31,23 +33,26 @@ from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.plan import Recorded, Recording
 from kernelwright.worker.plan.structure import result_of
 from kernelwright.worker.processes.channel import Channel
+from kernelwright.worker.processes.commands import Options
 from kernelwright.worker.record.autograd_function import ForwardAndBackward, is_autograd_function
 from kernelwright.worker.record.calling import adopt, bind_arguments, forward_arguments, meta
 from kernelwright.worker.record.fake import faked
 from kernelwright.worker.record.launches import RecordLaunches, kernel_names
 from kernelwright.worker.record.messages import Confined, RecordCases
 from kernelwright.worker.record.remains import CANDIDATE, Remains, state_of
+from kernelwright.worker.record.stand_in import alone, stand_in
 from kernelwright.worker.record.trace import Refused, Trace
 
 
-def main(channel: Channel, options: dict[str, Any]) -> None:
-    scratch = Path(options["scratch"])
+def main(channel: Channel, options: Options) -> None:
+    scratch = Path(options.scratch)
     torch.set_num_threads(1)  # the sandbox forbids more threads, and OpenMP aborts without them
     in_force = confine.enter(scratch, (channel.socket.fileno(),), confine.RECORDER)
     channel.send(Confined(measures=in_force))
     channel.send(record(codec.record(channel.receive(30.0), RecordCases), scratch))
 
 
+@alone()
 def record(job: RecordCases, scratch: Path) -> Recorded:
     """Record every case of a job. One import of the candidate serves all cases, unless it fails."""
     target = find_target(job.target)
@@ -70,16 +75,23 @@ def record(job: RecordCases, scratch: Path) -> Recorded:
                 recordings.append(Recording(case=case.name, plan=made, taken=tuple(sorted(taken | taken_by_import))))
             except BaseException as error:  # noqa: BLE001 - a candidate may raise anything, SystemExit too; each is a result
                 status, reason = blame(error)
-                refused = is_refusal(error)
-                recordings.append(Recording(case=case.name, status=status, reason=reason, refused=refused))
-    constants = {name: text for name in job.constants if (text := literal_of(getattr(module, name, None))) is not None}
+                refused = is_refusal(error, job.source)
+                ran = tuple(sorted(taken | taken_by_import))
+                recordings.append(Recording(case=case.name, status=status, reason=reason, refused=refused, taken=ran))
+    if job.constants and not job.cases:
+        with (
+            faked(target, job.library) as trace, RecordLaunches(trace, {}, {}), contextlib.suppress(BaseException),
+        ):  # fmt: skip
+            module = imported(job.source, scratch, taken)
+    constants = {name: text for name in job.constants if hasattr(module, name)
+                 and (text := literal_of(getattr(module, name))) is not None}  # fmt: skip
     return Recorded(recordings=tuple(recordings), autotune=tuned, constants=constants)
 
 
 def literal_of(value: Any) -> str | None:
-    """A number or a string, or a `tl.constexpr` of one, as a Python literal; None for anything else."""
+    """A number, a string or None, or a `tl.constexpr` of one, as a Python literal; None for anything else."""
     value = getattr(value, "value", None) if isinstance(value, constexpr) else value
-    return repr(value) if type(value) in (bool, int, float, str) else None
+    return repr(value) if type(value) in (bool, int, float, str, type(None)) else None
 
 
 def imported(source: str, scratch: Path, taken: set[int]) -> ModuleType:
@@ -91,7 +103,10 @@ def imported(source: str, scratch: Path, taken: set[int]) -> ModuleType:
         raise Refused("the candidate cannot be imported")
     module = importlib.util.module_from_spec(spec)
     sys.modules[CANDIDATE] = module
+    for part in ("", ".version") if importlib.util.find_spec("packaging") is None else ():
+        sys.modules[f"packaging{part}"] = importlib.import_module(f"torch._vendor.packaging{part}")
     setattr(module, MARK, taken.add)
+    setattr(module, STAND_IN, stand_in)
     exec(compile(marked(syntax.parse(source)), str(path), "exec", dont_inherit=True), module.__dict__)
     return module
 
@@ -232,12 +247,13 @@ def described(result: Any) -> str:
     return f"{type(result).__name__}({inside})" if inside else type(result).__name__
 
 
-def is_refusal(error: BaseException) -> bool:
-    """Whether a `raise` or `assert` of the host code itself raised the error."""
+def is_refusal(error: BaseException, source: str) -> bool:
+    """Whether a `raise` or `assert` statement of the host code itself raised the error. A long one has many lines."""
     trace = traceback.extract_tb(error.__traceback__)
-    last = trace[-1] if trace else None
-    own = last is not None and last.filename.endswith("candidate.py")
-    return own and last is not None and re.search(r"\b(raise|assert)\b", last.line or "") is not None
+    if not trace or not trace[-1].filename.endswith("candidate.py"):
+        return False
+    refusals = [node for node in ast.walk(syntax.parse(source)) if isinstance(node, ast.Raise | ast.Assert)]
+    return any(node.lineno <= (trace[-1].lineno or 0) <= (node.end_lineno or 0) for node in refusals)
 
 
 def blame(error: BaseException) -> tuple[Status, str]:

@@ -13,7 +13,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.model import LibraryMode
-from kernelwright.worker.plan.operators import OPERATORS, allows
+from kernelwright.worker.plan.operators import OPERATORS
 from kernelwright.worker.plan.plan import (
     MAX_STEPS,
     Argument,
@@ -66,9 +66,8 @@ class Refused(Exception):
 
 def _cure(operator: Any, mode: LibraryMode) -> str:
     """Advice for a refused operator."""
-    name = str(operator).removeprefix("aten.")
-    if name in OPERATORS or (mode != "any" and not fault_of(operator)):
-        least = OPERATORS[name].mode if name in OPERATORS else "any"
+    if mode != "any" and not fault_of(operator):
+        least = "finish" if mode == "none" and str(operator).removeprefix("aten.") in OPERATORS else "any"
         return f'; or allow it: LIBRARY = "{least}" in the problem'
     if mode != "none" and not fault_of(functional_of(operator)):
         return "; a library step writes to a new tensor or to out="
@@ -87,6 +86,7 @@ class Trace(TorchDispatchMode):
     def start(self) -> None:
         """Begin a new plan. It refuses tensors of earlier plans."""
         self.recording = False
+        self.elsewhere: set[int] = set()  # storages without elements that are not on the device
         self.buffers: dict[int, Buffer] = {}
         self.by_storage: dict[int, int] = {}
         self.constants: dict[int, Any] = {}
@@ -113,6 +113,13 @@ class Trace(TorchDispatchMode):
             )
         return View(buffer=buffer, dtype=str(tensor.dtype).removeprefix("torch."), shape=tuple(tensor.shape),
                     stride=tuple(tensor.stride()), offset=int(tensor.storage_offset()))  # fmt: skip
+
+    def is_elsewhere(self, *given: object) -> bool:
+        """Whether one of these is, or holds, a tensor that is not on the device."""
+        several = [part for one in given for part in (one if isinstance(one, list | tuple) else (one,))]
+        return bool(self.elsewhere) and any(
+            isinstance(one, torch.Tensor) and one.untyped_storage()._cdata in self.elsewhere for one in several
+        )
 
     def place(self, tensor: torch.Tensor) -> int:
         """A made-up address of a tensor: 0 without elements, as on a device, else in a storage that begins at a
@@ -169,11 +176,8 @@ class Trace(TorchDispatchMode):
         called = str(func).removeprefix("aten.")
         operator = functional_of(func) if is_writing(func) else func
         name = str(operator).removeprefix("aten.")
-        if name in OPERATORS:
-            is_allowed = allows(self.library, name)
-        else:
-            is_allowed = self.library == "any" and not fault_of(operator)
-        if not is_allowed:
+        is_allowed = not fault_of(operator) if self.library == "any" else name in OPERATORS
+        if self.library == "none" or not is_allowed:
             raise Refused(
                 f"the host code calls {func}; it may only allocate, fill with a constant, view, copy and cast, and "
                 f"launch its own kernels{_cure(operator, self.library)}"

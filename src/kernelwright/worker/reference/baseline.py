@@ -9,29 +9,28 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from kernelwright.errors import ProblemError
-from kernelwright.worker.bench import clock
-from kernelwright.worker.bench.restore import Restore
+from kernelwright.worker.clock import clock
+from kernelwright.worker.clock.captured import Captured
+from kernelwright.worker.clock.clock import Restore
 from kernelwright.worker.reference.gradients import Joint, compiled_forward
-from kernelwright.worker.reference.instance import Instance, mutated
+from kernelwright.worker.reference.instance import Instance, mutated, with_tensors
 
 
 class Baselines:
-    """The prepared baselines, by case and name, and the instances that they are timed on, by case."""
+    """The prepared baselines, by name, and the instances that they are timed on, by case."""
 
     def __init__(self) -> None:
-        self.timed: dict[tuple[str, str], clock.Timed] = {}
+        self.timed: dict[str, clock.Timed] = {}
         self.instances: dict[str, Instance] = {}
 
-    def prepare(
-        self, case: str, name: str, case_bytes: int, least_bytes: int, restored: bool = False
-    ) -> dict[str, Any]:
-        """Prepare a baseline for timing. Returns its timing method and how many input sets and calls a sample has.
+    def prepare(self, case: str, name: str, case_bytes: int, least_bytes: int, restored: bool = False) -> Captured:
+        """Prepare a baseline for timing.
 
         case: whose instance is in `instances`, on the GPU; its inputs are not changed. case_bytes: of the inputs,
         parameters and outputs of one call. least_bytes: see `clock.sets_needed`. restored: whether inputs that forward
@@ -41,7 +40,10 @@ class Baselines:
         free, _ = torch.cuda.mem_get_info()
         count = clock.sets_needed(case_bytes, torch.cuda.get_device_properties(0).L2_cache_size, free, least_bytes)
         module = compiled(instance.module, name)
-        sets = [instance if not (instance.mutates or number) else own_inputs(instance) for number in range(count)]
+        sets = [
+            instance if not (instance.mutates or number) else with_tensors(instance, Tensor.clone)
+            for number in range(count)
+        ]
         if instance.mutates and not restored:
             check_repeatable(module, sets[0])
 
@@ -57,30 +59,19 @@ class Baselines:
             free, _ = torch.cuda.mem_get_info()
             more = clock.sets_for_a_sample(timed.sample_us(), case_bytes, free) - count
             if more > 0:
-                sets += [own_inputs(instance) for _ in range(more)]
+                sets += [with_tensors(instance, Tensor.clone) for _ in range(more)]
                 timed = timed_on(sets)
         torch.cuda.empty_cache()  # releases the memory of a graph that was slower than plain calls
-        self.timed[case, name] = timed
-        timed.warm_up()
-        return {"method": timed.method, "sets": len(sets), "calls": timed.calls, "restored": restored}
+        self.timed[name] = timed
+        return timed.prepare(len(sets))
 
-    def capture_again(self, case: str, name: str) -> None:
+    def capture_again(self, name: str) -> None:
         """Capture a prepared baseline again, with the rotating input sets in the opposite order."""
         with torch.no_grad():
-            timed = self.timed[case, name].again()
+            timed = self.timed[name].again()
         torch.cuda.empty_cache()
         timed.warm_up()
-        self.timed[case, name] = timed
-
-    def sample_us(self, case: str, name: str) -> float:
-        return self.timed[case, name].sample_us()
-
-    def warm_us(self, case: str, name: str) -> float | None:
-        return self.timed[case, name].warm_us()
-
-    def call_us(self, case: str, name: str) -> tuple[float, float]:
-        timed = self.timed[case, name]
-        return clock.call_us(timed.pieces[0], timed.restore)
+        self.timed[name] = timed
 
     def forget(self) -> None:
         """Free all prepared baselines: the judge needs their memory. What refers to itself is only freed by `gc`."""
@@ -88,11 +79,6 @@ class Baselines:
         self.instances.clear()
         gc.collect()
         torch.cuda.empty_cache()
-
-
-def own_inputs(instance: Instance) -> Instance:
-    """The instance with copies of all its inputs."""
-    return replace(instance, inputs=tuple(v.clone() if isinstance(v, torch.Tensor) else v for v in instance.inputs))
 
 
 def check_repeatable(module: Any, instance: Instance) -> None:

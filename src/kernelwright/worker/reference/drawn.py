@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
-from kernelwright.errors import ProblemError
+from torch import Tensor
 
-Shapes = Sequence[tuple[int, ...]]
+from kernelwright.errors import ProblemError
+from kernelwright.model import TensorSpec
+from kernelwright.worker.reference.instance import Specs
 
 CURES = {
     "input": "the sizes that get_inputs gives may depend on the case only, not on random numbers",
@@ -19,15 +21,20 @@ CURES = {
 }
 
 
-def require_same_sizes(file: Path, case: str, what: str, known: Shapes, found: Shapes) -> None:
-    """Raise `ProblemError` where the shapes of two draws differ. what: a key of CURES."""
-    if list(known) != list(found):
-        raise ProblemError(
-            f"{file}: case {case!r}: the sizes of {what}s differ from draw to draw: {_sizes(known)}, then "
-            f"{_sizes(found)}",
-            CURES[what],
-        )
+def require_same_sizes(
+    file: Path, case: str, known: Specs, inputs: Iterable[object], outputs: Iterable[object]
+) -> None:  # fmt: skip
+    """Raise `ProblemError` where the shapes of inputs and outputs differ from those of another draw, `known`."""
+    for what, specs, values in (("input", known.inputs, inputs), ("output", known.outputs, outputs)):
+        before, after = ([tuple(one.shape) for one in some if isinstance(one, Tensor | TensorSpec)]
+                         for some in (specs, values))  # fmt: skip
+        if before != after:
+            raise ProblemError(
+                f"{file}: case {case!r}: the sizes of {what}s differ from draw to draw: {_sizes(before)}, then "
+                f"{_sizes(after)}",
+                CURES[what],
+            )
 
 
-def _sizes(shapes: Shapes) -> str:
+def _sizes(shapes: list[tuple[int, ...]]) -> str:
     return ", ".join("×".join(map(str, shape)) or "a scalar" for shape in shapes) or "none"

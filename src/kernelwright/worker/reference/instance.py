@@ -112,6 +112,11 @@ def with_copies(instance: Instance) -> Instance:
     return replace(instance, inputs=inputs)
 
 
+def with_tensors(instance: Instance, change: Callable[[Tensor], Tensor]) -> Instance:
+    """The instance with changed tensors among its inputs."""
+    return replace(instance, inputs=tuple(change(one) if isinstance(one, Tensor) else one for one in instance.inputs))
+
+
 def ran(instance: Instance) -> tuple[Tensor, ...]:
     """Like `outputs`, but changes the instance's own inputs."""
     made = returned(instance)[0]
@@ -215,8 +220,7 @@ def cast(instance: Instance, dtype: str) -> Instance:
     module = copy.deepcopy(instance.module)
     for tensor in [*module.parameters(), *module.buffers()]:
         tensor.data = converted(tensor.data)
-    inputs = tuple(converted(value) if isinstance(value, Tensor) else value for value in instance.inputs)
-    return replace(instance, module=module, inputs=inputs, dtype=wanted, is_cast=True)
+    return replace(with_tensors(instance, converted), module=module, dtype=wanted, is_cast=True)
 
 
 def framework_outputs(instance: Instance) -> tuple[Tensor, ...]:
@@ -268,12 +272,12 @@ class Watching(TorchDispatchMode):
         return made
 
 
-def operators(instance: Instance) -> frozenset[str]:
-    """The names of the operators in forward, such as "native_layer_norm"."""
-    names: set[str] = set()
-    with Watching(lambda func, *_: names.add(func.__name__.partition(".")[0])):
+def random_operators(instance: Instance) -> list[str]:
+    """The names of the operators in forward whose result depends on a seed, according to PyTorch."""
+    ran: set[Any] = set()
+    with Watching(lambda func, *_: ran.add(func)):
         outputs(instance)
-    return frozenset(names)
+    return sorted({one.__name__.partition(".")[0] for one in ran if torch.Tag.nondeterministic_seeded in one.tags})
 
 
 def compulsory_bytes(specs: Specs) -> int:

@@ -12,8 +12,9 @@ import ast
 import contextlib
 import inspect
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -21,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from kernelwright.errors import ProblemError
-from kernelwright.model import Case, LibraryMode, StatedBySet, TensorSpec
+from kernelwright.model import Case, LibraryMode, StatedBySet
 from kernelwright.text.escape import encodable
 from kernelwright.worker.bounds.work import Work, least_work, taped
 from kernelwright.worker.plan.structure import names_of, nested
@@ -35,11 +36,12 @@ from kernelwright.worker.reference.gradients import (
 from kernelwright.worker.reference.instance import (
     Instance,
     Specs,
+    accepted,
     cast,
     compulsory_bytes,
     framework_outputs,
-    operators,
     outputs,
+    random_operators,
     specs,
 )
 from kernelwright.worker.reference.numbers import whole_numbers
@@ -67,10 +69,9 @@ from kernelwright.worker.reference.problem_module import (
     seeded,
     stated_cases,
     stated_gradients,
-    stated_layouts,
     stated_library,
     stated_mutates,
-    stated_precision,
+    stated_word,
 )
 from kernelwright.worker.reference.trace import Recorder, Trace, quiet_meta, trace_of
 from kernelwright.worker.reference.unmade import OnlySmallTensors, TooLargeError, faked, is_fake
@@ -110,14 +111,15 @@ def load_problem(path: str) -> LoadedProblem:
         tree=tree,
         arguments=arguments,
         modules=own_modules(file) if owns_folder else {},
-        layouts=stated_layouts(file, module, sidecar),
-        precision=stated_precision(file, module, sidecar),
+        layouts=stated_word(file, module, "LAYOUTS", sidecar.layouts if sidecar else None, ("dense", "any")),
+        precision=stated_word(file, module, "PRECISION", sidecar.precision if sidecar else None, ("ieee", "tf32")),
         mutates=stated_mutates(file, module, sidecar),
         gradients=stated_gradients(file, module),
         stated=sidecar.stated if sidecar is not None else None,
         library=stated_library(file, module, sidecar),
     )
-    return replace(problem, cases=(*filter(problem.takes, tried), *cases)) if tried else problem
+    usable = [case for case in tried if accepted(partial(problem.specs, case)) is not None]
+    return replace(problem, cases=(*usable, *cases)) if tried else problem
 
 
 @dataclass(frozen=True)
@@ -149,14 +151,6 @@ class LoadedProblem:
     differentiated: dict[tuple[str, str, str], Differentiated] = field(default_factory=dict)
     """What has a gradient, by case, its parameters and its dtype: forward is run once to find out."""
 
-    def takes(self, case: Case) -> bool:
-        """Whether the reference can be called for `case`."""
-        try:
-            self.specs(case)
-        except ProblemError:
-            return False
-        return True
-
     def instance(self, case: Case, *, seed: int, device: str = "cpu") -> Instance:
         """The reference and the inputs of `case`; the same arguments give the same values.
 
@@ -179,17 +173,9 @@ class LoadedProblem:
                 self.file, "forward", reference.forward, positional, named
             )
             input_names, inputs, nesting = leaves_of(self.file, argument_names, arguments)
+            prepare = partial(prepared_input, self.file, device=device, wanted=wanted)
             for position, name in enumerate(input_names):
-                inputs[position] = call(
-                    self.file,
-                    f"preparing the input {name}",
-                    prepared_input,
-                    self.file,
-                    name,
-                    inputs[position],
-                    device,
-                    wanted,
-                )
+                inputs[position] = call(self.file, f"preparing the input {name}", prepare, name, inputs[position])
             for name, value in zip(init_names, init_inputs, strict=False):
                 refuse_unsendable(self.file, name, value)
         mutates = mutated_leaves(self.file, self.mutates, dict(zip(input_names, inputs, strict=True)))
@@ -234,13 +220,10 @@ class LoadedProblem:
         """The shapes, dtypes and strides of `case`, found as `outline` does."""
         return self._asked(case, specs)
 
-    def least_work(self, case: Case) -> Work:
-        """The least bytes and FLOP of `case`, found as `outline` does."""
-        return self.work_with(case, {})
-
-    def work_with(self, case: Case, drawn: dict[str, Tensor]) -> Work:
-        """`least_work` with known values of some inputs, by name, such as indices into other inputs."""
-        taken = self._asked(case, lambda instance: taped(instance, drawn))
+    def least_work(self, case: Case, drawn: dict[str, Tensor] | None = None) -> Work:
+        """The least bytes and FLOP of `case`, found as `outline` does. drawn: known values of some inputs, by name,
+        such as indices into other inputs."""
+        taken = self._asked(case, lambda instance: taped(instance, drawn or {}))
         found: Work = call(self.file, "deriving its least work", least_work, taken)  # an index may be out of range
         return found
 
@@ -279,12 +262,11 @@ class LoadedProblem:
         """Raise `ProblemError` where two draws of `case` have other sizes, as far as real tensors are small enough."""
         with contextlib.suppress(TooLargeError), OnlySmallTensors():
             one, two = (self._answer(specs, self.instance(case, seed=seed)) for seed in (0, 1))
-            for what, known, found in (("input", one.inputs, two.inputs), ("output", one.outputs, two.outputs)):
-                require_same_sizes(self.file, case.name, what, shapes_of(known), shapes_of(found))
+            require_same_sizes(self.file, case.name, one, two.inputs, two.outputs)
 
-    def operators(self, case: Case) -> frozenset[str]:
-        """The names of the operators in forward, found as `outline` does."""
-        return self._asked(case, operators)
+    def random_operators(self, case: Case) -> list[str]:
+        """See `instance.random_operators`; found as `outline` does."""
+        return self._asked(case, random_operators)
 
     def operator_text(self) -> tuple[str, ...]:
         """The operators of one call on the first timed case, as text."""
@@ -335,11 +317,6 @@ class LoadedProblem:
         if not isinstance(made, list | tuple):
             raise ProblemError(f"{self.file}: {what} returned a {type(made).__name__}, expected a list")
         return list(made)
-
-
-def shapes_of(values: Iterable[object]) -> list[tuple[int, ...]]:
-    """The shapes of the tensors among described values."""
-    return [value.shape for value in values if isinstance(value, TensorSpec)]
 
 
 def docstring_of(module: types.ModuleType) -> str:

@@ -53,8 +53,9 @@ def whole_numbers(
             found |= dict(_numbers_in(name, value))
     for body in BODIES:
         function = getattr(module, body)
-        for name, default in _defaults(function):
-            found |= dict(_numbers_in(name, params.get(name, default))) if name not in found else {}
+        for one in parameters_of(function):
+            if type(one.default) is int and one.name not in found:
+                found |= dict(_numbers_in(one.name, params.get(one.name, one.default)))
         for statement in tree.body:
             if isinstance(statement, ast.FunctionDef) and statement.name == body:
                 for position, literal in enumerate(literals(statement)):
@@ -104,9 +105,9 @@ def _numbers_in(name: str, value: object) -> Iterator[tuple[str, int]]:
             yield from _numbers_in(f"{name}[{position}]", item)
 
 
-def _defaults(function: Callable[..., object]) -> Iterator[tuple[str, object]]:
+def parameters_of(function: Callable[..., object]) -> list[inspect.Parameter]:
+    """None for most builtins."""
     try:
-        parameters = inspect.signature(function).parameters.values()
+        return list(inspect.signature(function).parameters.values())
     except (ValueError, TypeError):
-        return
-    yield from ((one.name, one.default) for one in parameters if type(one.default) is int)
+        return []

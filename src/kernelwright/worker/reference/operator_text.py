@@ -13,11 +13,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
 from kernelwright.source.parameter_names import as_argument
-from kernelwright.worker.reference.instance import Instance, outputs
+from kernelwright.worker.reference.instance import Instance, Watching, outputs
 
 PLACES = frozenset({"device", "pin_memory", "layout"})
 """Arguments about the memory of a tensor, which the text leaves out."""
@@ -25,31 +24,28 @@ MOST_LINES = 400
 """Limit on the lines, because a deep network repeats itself. The last line then counts the operators left out."""
 
 
-class _Trace(TorchDispatchMode):
+class _Trace(Watching):
     """Writes a line for each operator. names: by tensor id; `kept` keeps tensors alive, so that ids are unique."""
 
     def __init__(self, names: dict[int, str]) -> None:
-        super().__init__()
+        super().__init__(self._write)
         self.names = names
         self.lines: list[str] = []
         self.kept: list[Tensor] = []
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
+    def _write(self, func: Any, args: Any, kwargs: dict[str, Any], made: Any) -> None:
         given = [self.said(value) for value in args]
         given += [f"{name}={self.said(value)}" for name, value in kwargs.items() if name not in PLACES]
-        made = func(*args, **kwargs)
         results = [value for value in tree_flatten(made)[0] if isinstance(value, Tensor)]
         for tensor in results:
             if id(tensor) not in self.names:
                 self.kept.append(tensor)
                 self.names[id(tensor)] = f"%{len(self.kept)}"
         if not results:
-            return made
+            return
         left = ", ".join(self.names[id(tensor)] for tensor in results)
         shapes = ", ".join(_shape(tensor) for tensor in results)
         self.lines.append(f"{left} = {func.__name__.removesuffix('.default')}({', '.join(given)}) -> {shapes}")
-        return made
 
     def said(self, value: Any) -> str:
         if isinstance(value, Tensor):

@@ -20,11 +20,7 @@ from torch.nn.parameter import is_lazy
 from kernelwright import codec
 from kernelwright.errors import ProblemError
 from kernelwright.worker.plan.structure import names_of, nested
-from kernelwright.worker.reference.instance import (
-    Input,
-    share_memory,
-    unusual,
-)
+from kernelwright.worker.reference.instance import Input, share_memory, unusual
 
 REDRAWN_SPREAD = 0.1
 """Standard deviation of the random values added to a constant parameter: large enough that leaving the parameter out is

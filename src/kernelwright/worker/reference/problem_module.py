@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 import numpy as np
@@ -36,6 +36,8 @@ from kernelwright.source import parse as syntax
 from kernelwright.text.escape import encodable
 from kernelwright.worker.reference import numbers
 from kernelwright.worker.reference.cures import cure_for
+
+W = TypeVar("W", bound=str)
 
 _MODULE_NAME = "kernelwright_problem"
 _REPLACED = "__kernelwright_replaced"
@@ -203,12 +205,8 @@ note = _Note()
 
 def argument_names(function: Callable[..., object]) -> dict[str, bool]:
     """The arguments that `function` takes by name, and whether each has a default; none for most builtins."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (ValueError, TypeError):
-        return {}
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return {p.name: p.default is not p.empty for p in parameters if p.kind in named}
+    return {p.name: p.default is not p.empty for p in numbers.parameters_of(function) if p.kind in named}
 
 
 def call_with(file: Path, what: str, function: Callable[..., Any], given: Mapping[str, Scalar | None]) -> Any:
@@ -269,26 +267,12 @@ def stated_cases(file: Path, module: types.ModuleType, sidecar: Sidecar | None) 
     return (Case(name="default"),) if sidecar is None else sidecar.cases
 
 
-def stated_layouts(file: Path, module: types.ModuleType, sidecar: Sidecar | None) -> Literal["dense", "any"]:
-    """LAYOUTS, or else "layouts" of the sidecar, or else "dense"."""
-    beside = sidecar.layouts if sidecar is not None else None
-    return "any" if _stated_word(file, module, "LAYOUTS", beside, ("dense", "any")) == "any" else "dense"
-
-
-def stated_precision(file: Path, module: types.ModuleType, sidecar: Sidecar | None) -> Literal["ieee", "tf32"]:
-    """PRECISION, or else "precision" of the sidecar, or else "ieee"."""
-    beside = sidecar.precision if sidecar is not None else None
-    return "tf32" if _stated_word(file, module, "PRECISION", beside, ("ieee", "tf32")) == "tf32" else "ieee"
-
-
-def _stated_word(file: Path, module: types.ModuleType, name: str, beside: str | None, words: tuple[str, str]) -> str:
+def stated_word(file: Path, module: types.ModuleType, name: str, beside: str | None, words: tuple[W, W]) -> W:
     """The constant `name` in the file, or else `beside` from the sidecar, or else the first of the allowed words."""
     stated = getattr(module, name, None)
     stated = beside if stated is None else stated
-    if stated is None:
-        return words[0]
     for word in words:
-        if stated == word:
+        if stated is None or stated == word:
             return word
     shown = call(file, f"showing {name}", repr, stated)
     raise ProblemError(f"{file}: {name} is {encodable(shown)[:100]}", f'expected "{words[0]}" or "{words[1]}"')

@@ -6,16 +6,15 @@ import logging
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.model import TensorSpec
 from kernelwright.worker.bounds.flop import flop_of, operands
-from kernelwright.worker.reference.instance import Instance, Specs
+from kernelwright.worker.reference.instance import Instance, Specs, Watching
 from kernelwright.worker.reference.prepare import without_objects
 
 
@@ -41,7 +40,7 @@ class Trace:
     """The operator calls of a problem at one size, and the specs of its tensors.
 
     given: inputs, parameters, buffers and outputs, by name. plain: inputs and parts of constructor arguments that are
-    not tensors. elements: of all tensors in `given`. largest: elements of the largest tensor that an operator returns.
+    not tensors. elements: of all tensors in `given`.
     """
 
     calls: tuple[Call, ...]
@@ -49,7 +48,6 @@ class Trace:
     plain: dict[str, Any]
     flop: int
     elements: int
-    largest: int
 
     @property
     def rows(self) -> int | None:
@@ -58,34 +56,26 @@ class Trace:
         return next((shape[0] for shape in inputs if shape), None)
 
 
-@dataclass
-class Recorder(TorchDispatchMode):
+class Recorder(Watching):
     """Records every call of an ATen operator."""
 
-    calls: list[Call] = field(default_factory=list)
-    flop: int = 0
-    largest: int = 0
-
-    def __post_init__(self) -> None:
-        super().__init__()
+    def __init__(self) -> None:
+        super().__init__(self._record)
+        self.calls: list[Call] = []
+        self.flop = 0
         self._numbers: dict[int, int] = {}
         self._kept: list[Tensor] = []  # so that no two tensors have one id
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if func.namespace != "prim":
-            names = [argument.name for argument in func._schema.arguments]
-            arguments = {name: self._plain(value) for name, value in (*zip(names, args, strict=False), *kwargs.items())}
-        made = func(*args, **kwargs)
-        if func.namespace != "prim":
-            name = func._schema.name.partition("::")[2]
-            seen = tuple(self._seen(one) for one in (made if isinstance(made, list | tuple) else (made,))
-                         if isinstance(one, Tensor))  # fmt: skip
-            self.calls.append(Call(name, arguments, seen))
-            self.largest = max([self.largest, *(math.prod(one.shape) for one in seen)])
-            if operands(func, args):
-                self.flop += flop_of(func, args, kwargs, made)
-        return made
+    def _record(self, func: Any, args: Any, kwargs: dict[str, Any], made: Any) -> None:
+        if func.namespace == "prim":
+            return
+        names = [argument.name for argument in func._schema.arguments]
+        arguments = {name: self._plain(value) for name, value in (*zip(names, args, strict=False), *kwargs.items())}
+        seen = tuple(self._seen(one) for one in (made if isinstance(made, list | tuple) else (made,))
+                     if isinstance(one, Tensor))  # fmt: skip
+        self.calls.append(Call(func._schema.name.partition("::")[2], arguments, seen))
+        if operands(func, args):
+            self.flop += flop_of(func, args, kwargs, made)
 
     def _seen(self, tensor: Tensor) -> Seen:
         if id(tensor) not in self._numbers:
@@ -126,7 +116,7 @@ def trace_of(recorder: Recorder, instance: Instance, specs: Specs) -> Trace:
     for name, value in zip(instance.init_names, instance.init_inputs, strict=False):
         plain |= dict(_leaves(f"argument {name}", without_objects(value)))
     elements = sum(math.prod(spec.shape) for spec in given.values())
-    return Trace(tuple(recorder.calls), given, plain, recorder.flop, elements, recorder.largest)
+    return Trace(tuple(recorder.calls), given, plain, recorder.flop, elements)
 
 
 def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -38,8 +38,9 @@ REGISTERS = frozenset({"pred", "b8", "b16", "b32", "b64", "u8", "u16", "u32", "u
                        "f16", "f16x2", "f32", "f64"})  # fmt: skip
 """Types of registers that a text may declare."""
 
-CONSTRAINT = re.compile(r"(=&?)?[chrlfdq]")
-"""The constraint of an operand in a register. Memory, immediates, symbols, clobbers and tied operands do not match."""
+CONSTRAINT = re.compile(r"(=&?)?[chrlfdq]|n")
+"""The constraint of an operand in a register, or of an input that is a constant number. Memory, symbols, clobbers and
+tied operands do not match."""
 
 TOKEN = re.compile(
     r"(?P<space>\s+)|(?P<operand>\$\d{1,4}(?!\d))"
@@ -63,7 +64,7 @@ def check_assembly(text: str, constraints: str) -> None:
     every = [constraint.strip() for constraint in constraints.split(",")]
     for constraint in every:
         if not CONSTRAINT.fullmatch(constraint):
-            raise NotArithmetic(_because(f"the constraint {constraint!r}: operands are plain registers"))
+            raise NotArithmetic(_because(f"the constraint {constraint!r}: operands are plain registers and numbers"))
     outputs = sum(constraint.startswith("=") for constraint in every)
     if any(constraint.startswith("=") for constraint in every[outputs:]):
         raise NotArithmetic(_because("constraints with an output behind an input"))

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Set
+from collections.abc import Collection, Iterator, Set
 from dataclasses import dataclass
 
-from kernelwright.source.bindings import Binding, bindings, targets_of
+from kernelwright.source.bindings import Binding, bindings, names_in, targets_of
 
 COMPILER_BUILTINS = frozenset({"getattr", "hasattr", "print", "list"})
 """Builtins of Triton's compiler for names that are not assigned yet, without those that kernels may use anyway."""
@@ -57,6 +57,11 @@ def looked_up(function: ast.FunctionDef, bound: BoundNames | None = None) -> lis
     bound = bound or bound_names(function)
     inside = bound.arguments | bound.local
     return [name for statement in function.body for name in _free(statement, inside)]
+
+
+def names_of_module(functions: Collection[ast.FunctionDef]) -> set[str]:
+    """The names that the bodies of kernels look up in the module, and all in their signatures."""
+    return {name.id for one in functions for name in looked_up(one)}.union(*(names_in(one.args) for one in functions))
 
 
 def _free(node: ast.AST, bound: Set[str]) -> Iterator[ast.Name]:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import Literal
 
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import assigned_targets, bindings, names_in
 from kernelwright.source.copied import copied
 from kernelwright.source.kernels import DECORATORS, JIT_SPELLINGS, JitFunction, is_constexpr, jit_functions
 from kernelwright.worker.rules.body import Names, check_body, is_annotation, is_constant
-from kernelwright.worker.rules.bound_names import INTERPRETER_NAMES, looked_up
+from kernelwright.worker.rules.bound_names import INTERPRETER_NAMES, names_of_module
 from kernelwright.worker.rules.imports import Finding, Imports, allowed_imports
 from kernelwright.worker.rules.reading import misread
 
@@ -29,13 +28,13 @@ READ_BY_INTERPRETER = ("tl.constexpr", "constexpr")
 
 @dataclass(frozen=True)
 class Kernels:
-    """The source of the extracted module. parameters: for each kernel, whether each parameter is a constexpr. serves:
-    the inputs that the candidate declares to support (`declared`)."""
+    """The source of the extracted module. parameters: for each kernel, whether each parameter is a constexpr.
+    serves_dense: whether the candidate declares that it supports dense inputs only (`triton.SERVES`)."""
 
     source: str
     parameters: dict[str, dict[str, bool]]
     findings: tuple[Finding, ...]
-    serves: tuple[Literal["dense", "aligned"], ...] = ()
+    serves_dense: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -99,8 +98,7 @@ def _plain(node: ast.Assign | ast.AnnAssign, imports: Imports) -> ast.stmt:
 def _used(functions: list[ast.FunctionDef], constants: dict[str, ast.Assign | ast.AnnAssign]) -> set[str]:
     """Constants that kernels look up, and the constants that these refer to."""
     used: set[str] = set()
-    looked = {name.id for function in functions for name in looked_up(function)}
-    found = (looked | {name for function in functions for name in names_in(function.args)}) & set(constants)
+    found = names_of_module(functions) & set(constants)
     while found - used:
         used |= found
         found = {name for constant in used for name in names_in(constants[constant])} & set(constants)

@@ -9,17 +9,18 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Mapping, Set
 
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import assigned_targets, base_name, imported, imported_paths, names_in
-from kernelwright.source.copied import copied
+from kernelwright.source.bindings import base_name, dotted, imported, imported_name, imported_paths, names_in
+from kernelwright.source.branches import STAND_IN
 from kernelwright.source.edits import Edit, edited, narrowed
-from kernelwright.source.kernels import host_code, jit_functions
+from kernelwright.source.kernels import JIT_SPELLINGS, host_code
+from kernelwright.worker.rules.framework import may_be_imported
 from kernelwright.worker.rules.installed import is_installed
 from kernelwright.worker.rules.static import ALLOWED_MODULES, may_import
 
-KNOWN = frozenset({"torch", *sys.stdlib_module_names})
+KNOWN = frozenset({"torch", "packaging", *sys.stdlib_module_names})
 
 TUNED = ("configs", "key")
 """Keywords that make a foreign decorator of a kernel one like `triton.autotune`."""
@@ -28,23 +29,24 @@ ANYTHING = "object"
 """The annotation in place of one that names something that host code may not import."""
 
 
-def without_foreign(source: str) -> str:
-    """`source` for its first recording: without module-level imports of foreign packages and assignments that use them.
-
-    Where a call uses one of these names, the recording fails. The text is not judged: the names are still in the one
-    that is, if code uses them that a call takes.
-    """
+def with_stand_ins(source: str) -> str:
+    """`source` for its first recording, with stand-ins for what it imports from foreign packages. Under `try` such an
+    import fails instead. Statements keep their kinds, so that branches keep their numbers."""
     tree = syntax.parse(source)
-    edits, absent = [], set[str]()
-    for node in tree.body:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            gone = _foreign_names(node)
+    tried = {id(one) for node in ast.walk(tree) if isinstance(node, ast.Try) and node.handlers
+             for part in node.body for one in ast.walk(part)}  # fmt: skip
+    edits = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom) and (gone := _foreign_names(node)):
             left = [found.alias for found in imported(node) if found.name not in gone]
-            edits += [Edit(node, node, narrowed(node, left) if left else "pass")] if gone else []
-            absent |= gone
-        elif names := _made_from(node, absent):
-            edits.append(Edit(node, node, "pass"))
-            absent |= names
+            of = (
+                f"from {'.' * node.level}{node.module or ''}"
+                if isinstance(node, ast.ImportFrom)
+                else ast.unparse(node)[7:]
+            )
+            bound = [f"{name} = {STAND_IN}({name!r}, {f'imports {of}'!r})" for name in sorted(gone)]
+            made = [f"{STAND_IN}()"] if id(node) in tried else bound
+            edits.append(Edit(node, node, "; ".join([narrowed(node, left), *made] if left else made)))
     return edited(source, edits)
 
 
@@ -64,43 +66,31 @@ def is_foreign(module: str, name: str | None = None) -> bool:
     return top not in KNOWN and not may_import(module, name)
 
 
-def _made_from(node: ast.stmt, absent: Set[str]) -> set[str]:
-    """The names that an assignment binds if its value uses one of `absent`."""
-    value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
-    targets = assigned_targets(node)
-    names = {target.id for target in targets if isinstance(target, ast.Name)}
-    return names if value and len(names) == len(targets) and names_in(value) & absent else set()
-
-
 def used(tree: ast.Module) -> list[Edit]:
-    """Remove module-level statements that only call a foreign package (which registers an operator, for example).
-    Replace `isinstance(x, Class)` with a class of such a package by False: no input of a problem is of one."""
-    foreign = {name for name, path in imported_paths(tree).items() if path.partition(".")[0] not in (*KNOWN, "triton")}
-    calls = [node for node in tree.body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-             and base_name(node.value) in foreign]  # fmt: skip
-    asked = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _asks_for(node, foreign)]
-    return [*(Edit(node, node, "pass") for node in calls), *(Edit(node, node, "False") for node in asked)]
+    """Replace `isinstance(x, Class)` with a class of a foreign package by False: no input of a problem is of one."""
+    foreign = _foreign(imported_paths(tree))
+    return [Edit(node, node, "False") for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and _asks_for(node, foreign)]  # fmt: skip
 
 
-def decorated(tree: ast.Module) -> list[Edit]:
-    """Remove decorators of foreign packages (tracers and caches of launches) above kernels. One with the keywords
-    `configs` and `key` becomes `triton.autotune` with these."""
-    paths = imported_paths(tree)
-    foreign = {name for name, path in paths.items() if path.partition(".")[0] not in (*KNOWN, "triton")}
-    triton = next((name for name, path in paths.items() if path == "triton"), None)
-    found = []
-    for function in jit_functions(tree):
-        kept = []
-        for one in function.decorators:
-            if one.is_jit or base_name(one.node) not in foreign:
-                kept.append(one.node)
-            elif triton and (tuned := [word for word in (one.call.keywords if one.call else []) if word.arg in TUNED]):
-                kept.append(ast.Call(ast.parse(f"{triton}.autotune", mode="eval").body, [], tuned))
-        if kept != [one.node for one in function.decorators]:
-            made = copied(function.node)
-            made.decorator_list = kept
-            found.append(Edit(function.node, function.node, ast.unparse(made)))
-    return found
+def _foreign(paths: Mapping[str, str]) -> set[str]:
+    """The names that imports bind to foreign packages. paths: full names by imported names."""
+    return {name for name, path in paths.items() if path.partition(".")[0] not in (*KNOWN, "triton")}
+
+
+def without_foreign(decorators: Iterable[ast.expr], paths: Mapping[str, str]) -> list[ast.expr]:
+    """The decorators of a kernel without those of foreign packages (tracers and caches of launches). One with the
+    keywords `configs` and `key` becomes `triton.autotune` with these."""
+    foreign, triton = _foreign(paths), imported_name("triton", paths)
+    kept = []
+    for one in decorators:
+        tuned = [word for word in one.keywords if word.arg in TUNED] if isinstance(one, ast.Call) else []
+        named = one.func if isinstance(one, ast.Call) else one
+        if base_name(one) not in foreign or ast.unparse(named) in JIT_SPELLINGS:
+            kept.append(one)
+        elif triton and tuned:
+            kept.append(ast.Call(ast.parse(f"{triton}.autotune", mode="eval").body, [], tuned))
+    return kept
 
 
 def _asks_for(node: ast.Call, foreign: Set[str]) -> bool:
@@ -114,37 +104,24 @@ def _asks_for(node: ast.Call, foreign: Set[str]) -> bool:
 
 
 def annotated(tree: ast.Module) -> list[Edit]:
-    """Replace annotations of host code that name something from a module not in ALLOWED_MODULES. Nothing reads them."""
-    others = {name for name, path in imported_paths(tree).items() if not _is_allowed(path)}
-    return [
-        Edit(annotation, annotation, ANYTHING)
-        for top in host_code(tree)
-        for node in ast.walk(top)
-        if isinstance(node, ast.FunctionDef)
-        for annotation in _annotations_of(node)
-        if _named(annotation) & others
-    ]
+    """Replace annotations in functions of host code that name something that they may not use. Nothing reads them."""
+    paths = imported_paths(tree)
+    others = {name for name, path in paths.items() if not _is_allowed(path)}
+    functions = (node for top in host_code(tree) for node in ast.walk(top) if isinstance(node, ast.FunctionDef))
+    found = (getattr(part, field, None) for node in functions for part in ast.walk(node)
+             for field in ("annotation", "returns"))  # fmt: skip
+    return [Edit(one, one, ANYTHING) for one in found if isinstance(one, ast.expr)
+            and (_named(one) & others or any(may_be_imported(path) for path in _paths_in(one, paths)))]  # fmt: skip
+
+
+def _paths_in(node: ast.AST, paths: Mapping[str, str]) -> set[str]:
+    """The full names of what a node names of imported modules."""
+    return {path for part in ast.walk(node) if isinstance(part, ast.expr) and (path := dotted(part, paths))}
 
 
 def _is_allowed(path: str) -> bool:
     top = path.partition(".")[0]
     return top in ("torch", "triton") or path in ALLOWED_MODULES or path.rpartition(".")[0] in ALLOWED_MODULES
-
-
-def _annotations_of(node: ast.FunctionDef) -> Iterator[ast.expr]:
-    """The annotations of a function's arguments, result and variables."""
-    found = [argument.annotation for argument in ast.walk(node.args) if isinstance(argument, ast.arg)]
-    found += [node.returns]
-    found += [part.annotation for statement in node.body for part in _own(statement) if isinstance(part, ast.AnnAssign)]
-    yield from (annotation for annotation in found if annotation is not None)
-
-
-def _own(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a statement, without those of classes in it, whose annotations are fields."""
-    if not isinstance(node, ast.ClassDef):
-        yield node
-        for child in ast.iter_child_nodes(node):
-            yield from _own(child)
 
 
 def _named(annotation: ast.expr) -> set[str]:

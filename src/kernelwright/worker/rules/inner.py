@@ -10,7 +10,7 @@ import ast
 import functools
 from collections.abc import Iterator
 
-from kernelwright.source.bindings import dotted, imported, imported_name, imported_paths
+from kernelwright.source.bindings import bound_values, dotted, imported, imported_name, imported_paths
 from kernelwright.source.edits import Edit
 from kernelwright.worker.rules.constexprs import DECORATORS, Formula, called, formula_of
 from kernelwright.worker.rules.installed import is_installed
@@ -42,20 +42,22 @@ def inner_names(tree: ast.Module) -> list[Edit]:
     decorators OF_SOURCES and compile-time functions with a name of STANDARD, which a kernel may import."""
     paths = imported_paths(tree)
     language = imported_name(LANGUAGE, paths)
-    dtypes = {name for node in tree.body for name in _dtype_functions(node, paths)}
+    dtypes = {name for name, values in bound_values(tree).items()
+              if all(_is_int_dtype(value, name, paths) for value in values)}  # fmt: skip
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.stmt | ast.expr)]
     found = [(node, _value(node, paths, dtypes, language)) for node in nodes]
     return [Edit(node, node, text) for node, text in found if text is not None]
 
 
-def _dtype_functions(node: ast.stmt, paths: dict[str, str]) -> list[str]:
-    """The name in `name = constexpr_function(get_int_dtype)`."""
-    match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=function, args=[made], keywords=[])) if (
-            dotted(function, paths) in COMPILE_TIME and dotted(made, paths) in INT_DTYPE
-        ):
-            return [name]
-    return []
+def _is_int_dtype(value: ast.expr | None, name: str, paths: dict[str, str]) -> bool:
+    """Whether a value of `name` is `get_int_dtype`, or what COMPILE_TIME makes of it or of `name` itself."""
+    match value:
+        case ast.Call(func=function, args=[ast.expr() as made], keywords=[]) if dotted(function, paths) in COMPILE_TIME:
+            return getattr(made, "id", None) == name or _is_int_dtype(made, name, paths)
+        case ast.expr():
+            return dotted(value, paths) in INT_DTYPE
+        case None:
+            return False
 
 
 def _value(node: ast.AST, paths: dict[str, str], dtypes: set[str], language: str | None) -> str | None:

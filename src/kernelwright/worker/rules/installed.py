@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-from importlib import metadata
 from pathlib import Path
 
 from kernelwright.source import parse as syntax
@@ -19,15 +18,6 @@ def is_installed(module: str, name: str | None = None) -> bool:
     return known is not None and (
         name is None or name == "*" or name in known or _names_of(f"{module}.{name}") is not None
     )
-
-
-@functools.cache
-def version_of(package: str) -> str | None:
-    """The installed version of a package, None where it is not installed."""
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 @functools.cache

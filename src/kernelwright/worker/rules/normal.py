@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable
 
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import (
     base_name,
-    bindings,
+    bound_names,
     dotted,
     free_names,
     imported,
@@ -21,19 +21,19 @@ from kernelwright.source.bindings import (
     imported_paths,
     names_in,
 )
-from kernelwright.source.edits import Edit, edited, narrowed
-from kernelwright.source.kernels import DECORATORS, host_code, jit_functions
+from kernelwright.source.branches import runs_as_script
+from kernelwright.source.edits import Edit, block, edited, narrowed
+from kernelwright.source.kernels import DECORATORS, host_code, in_kernels, jit_functions
 from kernelwright.worker.rules.constexprs import constexpr_functions
-from kernelwright.worker.rules.decided import compared, computed, decided
-from kernelwright.worker.rules.foreign import annotated, decorated, used
+from kernelwright.worker.rules.foreign import annotated, used, without_foreign
 from kernelwright.worker.rules.guards import guards, handlers
 from kernelwright.worker.rules.inner import DESCRIBED, inner_names
-from kernelwright.worker.rules.scalars import scalars
+from kernelwright.worker.rules.nested import without_nested
 from kernelwright.worker.rules.scripts import scripts
 from kernelwright.worker.rules.spelling import other_modules, other_names
-from kernelwright.worker.rules.static import FORBIDDEN_CALLS, FORBIDDEN_NAMES, runs_as_script
+from kernelwright.worker.rules.static import FORBIDDEN_CALLS, FORBIDDEN_NAMES
 
-ENTRIES = frozenset({"kernel_function", "ModelNew", "SERVES"})
+ENTRIES = frozenset({"kernel_function", "kernel_backward", "SAVED", "ModelNew", "SERVES"})
 """Module-level names that a worker looks for in a candidate."""
 
 SILENT = frozenset({"logging", "warnings"})
@@ -41,16 +41,8 @@ SILENT = frozenset({"logging", "warnings"})
 
 LOGGER = "logger"
 
-SETTINGS = frozenset({"torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed",
-                      "torch.cuda.manual_seed_all", "torch.set_printoptions", "random.seed", "numpy.random.seed",
-                      "numpy.set_printoptions"})  # fmt: skip
-"""Functions that set random seeds and print options. Calls of them at module level are removed."""
-
 WAITS = frozenset({"torch.cuda.synchronize", "torch.cuda.empty_cache"})
 """Functions that wait for the device or free unused memory. Results do not depend on them."""
-
-FLAGS = {"torch.backends.cuda.matmul.allow_tf32": "False", "torch.backends.cudnn.allow_tf32": "True"}
-"""Flags of the process that published host code passes to kernels, with their values in a new process."""
 
 PRINTS = frozenset({"triton.language.static_print"})
 
@@ -72,8 +64,9 @@ MOST_ROUNDS = 20
 
 
 def normal_form(source: str) -> str:
-    """`source` with one spelling of Triton's language, guarded imports resolved and constants computed, and without log
-    statements, unreachable definitions and unused imports. Raises SyntaxError."""
+    """`source` with one spelling of Triton's language, and without log statements, unreachable definitions and unused
+    imports. Raises SyntaxError."""
+    source = without_nested(source)
     for _ in range(MOST_ROUNDS):
         before = source
         for step in STEPS:
@@ -83,53 +76,57 @@ def normal_form(source: str) -> str:
     return source
 
 
+def _decided(tree: ast.Module) -> list[Edit]:
+    """Replace conditions that are literals by the side that they choose: statements of the module, and expressions."""
+    found = []
+    for node in (part for top in host_code(tree) for part in ast.walk(top)):
+        match node:
+            case ast.If(test=ast.Constant(value=known), body=body, orelse=orelse) if node in tree.body:
+                found.append(Edit(node, node, block(body if known else orelse)))
+            case ast.IfExp(test=ast.Constant(value=known), body=first, orelse=second):
+                found.append(Edit(node, node, ast.unparse(first if known else second)))
+            case _:
+                pass
+    return found
+
+
 # --- code without effect --------------------------------------------------------------------------------------
 
 
-def _spoken(tree: ast.Module) -> list[Edit]:
-    """Remove statements that call a module in SILENT, or an object obtained from one, such as a logger. A function of
-    another package that makes one has a name that ends with LOGGER."""
-    paths = imported_paths(tree)
+def _idle(tree: ast.Module) -> list[Edit]:
+    """Remove statements that only call what does nothing for a result: in host code a module in SILENT, an object
+    obtained from one, such as a logger, and WAITS; in kernels PRINTS."""
+    paths, inside = imported_paths(tree), in_kernels(tree)
+    silent = _silent(tree, paths)
+    return [
+        Edit(node, node, "pass")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr)
+        and (
+            isinstance(node.value, ast.Call) and dotted(node.value.func, paths) in PRINTS
+            if id(node) in inside
+            else base_name(node.value) in silent
+            or (isinstance(node.value, ast.Call) and dotted(node.value.func, paths) in WAITS)
+        )
+    ]
+
+
+def _silent(tree: ast.Module, paths: dict[str, str]) -> set[str]:
+    """The names of modules in SILENT, and of objects obtained from one. A function of another package that makes one
+    has a name that ends with LOGGER."""
     silent = {name for name, path in paths.items() if path.partition(".")[0] in SILENT}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and (
             base_name(node.value) in silent or (dotted(node.value.func, paths) or "").lower().endswith(LOGGER)
         ):  # fmt: skip
             silent |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    return [Edit(node, node, "pass") for top in host_code(tree) for node in ast.walk(top)
-            if isinstance(node, ast.Expr) and base_name(node.value) in silent]  # fmt: skip
-
-
-def _settled(tree: ast.Module) -> list[Edit]:
-    """Remove calls of SETTINGS at module level, of WAITS in host code, and of PRINTS in kernels."""
-    outside = (node for top in host_code(tree) for node in ast.walk(top))
-    inside = (node for function in jit_functions(tree) for node in ast.walk(function.node))
-    return [*_calls_of(SETTINGS, tree.body, tree), *_calls_of(WAITS, outside, tree), *_calls_of(PRINTS, inside, tree)]
-
-
-def _flags(tree: ast.Module) -> list[Edit]:
-    """Replace FLAGS by their values: a call may not depend on what another part of the program sets."""
-    paths = imported_paths(tree)
-    return [
-        Edit(node, node, FLAGS[path])
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
-        and (path := dotted(node, paths) or "") in FLAGS
-    ]  # fmt: skip
-
-
-def _calls_of(names: Set[str], nodes: Iterable[ast.AST], tree: ast.Module) -> Iterator[Edit]:
-    """Remove statements that are only a call of one of `names`."""
-    paths = imported_paths(tree)
-    for node in nodes:
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and dotted(node.value.func, paths) in names:
-            yield Edit(node, node, "pass")
+    return silent
 
 
 def _unreached(tree: ast.Module) -> list[Edit]:
     """Remove module-level definitions that are unreachable from ENTRIES and from statements that stay, unused imports,
     and statements that only try out what the module defines."""
-    if not ENTRIES & {binding.name for binding in bindings(tree)}:
+    if not ENTRIES & bound_names(tree.body):
         return []
     reached, left = set(ENTRIES), list(tree.body)
     changed = scripts(tree)
@@ -230,21 +227,51 @@ def _conditions(test: ast.expr) -> list[ast.expr]:
     return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
 
 
-def _bared(tree: ast.Module) -> list[Edit]:
-    """Remove decorators that only `torch.compile` reads, and REGISTERED. Functions that only query the device lose
-    CACHES, too: each call then repeats the query (the number of multiprocessors, for example)."""
+def _decorators(tree: ast.Module) -> list[Edit]:
+    """Put what `kernel = triton.jit(kernel)` behind a function calls above it. Remove decorators that a call does
+    without: those that only `torch.compile` reads, and REGISTERED; above kernels those of foreign packages. Functions
+    that only query the device lose CACHES, too: each call then repeats the query (the number of multiprocessors, for
+    example)."""
     paths = imported_paths(tree)
-    found = []
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    kernels = {id(function.node) for function in jit_functions(tree)}
+    found, behind = [], dict[int, list[tuple[ast.stmt, ast.expr]]]()
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
-            left_out = FOR_TRACERS | CACHES if _only_asks(node, paths) else FOR_TRACERS
-            kept = [one for one in node.decorator_list if dotted(_bare(one), paths) not in left_out
-                    and dotted(one.func if isinstance(one, ast.Call) else one, paths) not in REGISTERED]  # fmt: skip
-            if len(kept) < len(node.decorator_list):
-                made = copy.copy(node)
-                made.decorator_list = kept
-                found.append(Edit(node, node, ast.unparse(made)))
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=function, args=[ast.Name(id=same)])) if (
+                name == same and name in functions and dotted(_called(function), paths) in DECORATORS
+            ):
+                behind.setdefault(id(functions[name]), []).insert(0, (node, function))
+            case _:
+                pass
+    for node in (one for one in tree.body if isinstance(one, ast.FunctionDef)):
+        left_out = FOR_TRACERS | CACHES if _only_asks(node, paths) else FOR_TRACERS
+        moved = behind.get(id(node), [])
+        every = [*(function for _, function in moved), *node.decorator_list]
+        kept = [one for one in every if dotted(_bare(one), paths) not in left_out
+                and dotted(_called(one), paths) not in REGISTERED]  # fmt: skip
+        kept = without_foreign(kept, paths) if id(node) in kernels else kept
+        if kept != node.decorator_list:
+            made = copy.copy(node)
+            made.decorator_list = kept
+            found += _in_place(tree, made, [node, *(one for one, _ in reversed(moved))])
     return found
+
+
+def _in_place(tree: ast.Module, made: ast.FunctionDef, replaced: list[ast.stmt]) -> list[Edit]:
+    """Put a function in the place of the first of these statements; of the last, if what stands between them binds
+    something that the decorators read. None where something between them reads the function itself."""
+    first, last = tree.body.index(replaced[0]), tree.body.index(replaced[-1])
+    between = [one for one in tree.body[first:last] if one not in replaced]
+    if not bound_names(between) & {name for one in made.decorator_list for name in names_in(one)}:
+        return [Edit(replaced[0], replaced[0], ast.unparse(made)), *(Edit(one, one, "") for one in replaced[1:])]
+    is_read = any(made.name in names_in(one) for one in between)
+    return [] if is_read else [Edit(replaced[0], replaced[-1], block([*between, made]))]
+
+
+def _called(node: ast.expr) -> ast.expr:
+    """What a call calls; other expressions as they are."""
+    return node.func if isinstance(node, ast.Call) else node
 
 
 def _bare(decorator: ast.expr) -> ast.expr:
@@ -263,34 +290,17 @@ def _only_asks(node: ast.FunctionDef, paths: dict[str, str]) -> bool:
     return node.name not in ENTRIES and not launches and all(path.startswith("torch.cuda.") for path in of_torch)
 
 
-def _decorated(tree: ast.Module) -> list[Edit]:
-    """Replace `kernel = triton.jit(kernel)` behind a function by the decorator above it. Replace
-    `torch.library.wrap_triton(kernel)` by the kernel: outside of tracing both are the same."""
+def _unwrapped(tree: ast.Module) -> list[Edit]:
+    """Replace `torch.library.wrap_triton(kernel)` by the kernel: outside of tracing both are the same."""
     paths = imported_paths(tree)
-    found = [
+    return [
         Edit(node, node, ast.unparse(node.args[0]))
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and dotted(node.func, paths) in WRAPPERS and len(node.args) == 1
     ]
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    wrapped: dict[str, list[ast.expr]] = {}
-    for node in tree.body:
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=function, args=[ast.Name(id=same)])):
-                named = function.func if isinstance(function, ast.Call) else function
-                if name == same and name in functions and dotted(named, paths) in DECORATORS:
-                    wrapped.setdefault(name, []).insert(0, function)
-                    found.append(Edit(node, node, ""))
-            case _:
-                pass
-    for name, decorators in wrapped.items():
-        made = copy.copy(functions[name])
-        made.decorator_list = [*decorators, *made.decorator_list]
-        found.append(Edit(functions[name], functions[name], ast.unparse(made)))
-    return found
 
 
 STEPS: tuple[Callable[[ast.Module], list[Edit]], ...] = (
-    other_modules, other_names, inner_names, scalars, constexpr_functions, decided, computed, compared, _spoken,
-    _settled, _flags, guards, handlers, _traced, _bared, _decorated, used, decorated, annotated, _unreached, _raises,
+    other_modules, other_names, inner_names, constexpr_functions, _decided, _idle, guards, handlers, _traced,
+    _decorators, _unwrapped, used, annotated, _unreached, _raises,
 )  # fmt: skip

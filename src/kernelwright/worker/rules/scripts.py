@@ -19,12 +19,13 @@ STATEMENTS = ast.Expr | ast.If | ast.For | ast.With | ast.Assert | ast.AugAssign
 BENCHMARK = "triton.testing.perf_report"
 """Decorator of a function that times others. Such a function is not checked."""
 
-OF_SCRIPTS = READS_VALUES | {"manual_seed", "seed", "do_bench", "synchronize", "Event", "current_stream"}
+OF_SCRIPTS = READS_VALUES | {"manual_seed", "manual_seed_all", "seed", "random", "set_printoptions", "do_bench",
+                             "synchronize", "Event", "current_stream"}  # fmt: skip
 """Attributes that host code may not use and scripts may."""
 
 TESTING = ("torch.testing.", "triton.testing.")
 
-OF_PYTHON = frozenset({"time"})
+OF_PYTHON = frozenset({"time", "random"})
 """Modules of the standard library that host code may not use and scripts may."""
 
 

@@ -21,12 +21,18 @@ PARTS = frozenset({f"{LANGUAGE}.core", f"{LANGUAGE}.standard"})
 
 
 def other_modules(tree: ast.Module) -> list[Edit]:
-    """Replace imports of PARTS, and names reached through them, by those of `triton.language`."""
+    """Replace imports of PARTS, and names reached through them, by those of `triton.language`. A module of which a
+    name is used that `triton.language` lacks stays."""
     found = []
     paths = imported_paths(tree)
+    inner = {
+        node.value.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and not _is_public(node.attr)
+    }
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            made = [_without_part(node, name) for name in imported(node)]
+            made = [_without_part(node, name) if name.name not in inner else None for name in imported(node)]
             if any(one is not None for one in made):
                 kept = [narrowed(node, [alias]) for alias in node.names]
                 text = "; ".join(new or old for new, old in zip(made, kept, strict=True))

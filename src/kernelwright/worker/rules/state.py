@@ -7,11 +7,20 @@ show, the recorder makes each call twice and compares.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kernelwright.source.bindings import assigned_targets, base_name, bindings, defaults_of, parameters_of, targets_of
+from kernelwright.source.bindings import (
+    assigned_targets,
+    base_name,
+    bindings,
+    defaults_of,
+    evaluated,
+    parameters_of,
+    stored_names,
+    targets_of,
+)
 from kernelwright.worker.rules.imports import Finding
 from kernelwright.worker.rules.tables import tables
 
@@ -48,12 +57,10 @@ def kept(tree: ast.Module, kernels: set[int]) -> list[Finding]:
                               "used (an element, `in`, len, a loop), or make it a tuple")  # fmt: skip
     arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}  # an argument may be named `cache`
     autograd = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and _is_autograd(node)}
-    found += _applied_only(tree, set(autograd)) + _constructed_only(tree)
+    found += _applied_only(tree, autograd) + _constructed_only(tree)
     given = _Given(
-        contexts=frozenset(id(one) for node in autograd.values() for one in node.body
-                           if isinstance(one, ast.FunctionDef) and one.name in CONTEXT_METHODS),
-        hooks=_hooks(tree),
-    )  # fmt: skip
+        contexts=frozenset(id(one) for node in autograd.values() for one in _methods(node)), hooks=_hooks(tree)
+    )
     for node in (node for node in ast.walk(tree) if id(node) not in kernels):
         if isinstance(node, ast.ClassDef):
             found += _containers(node.body, "a container in a class could keep results between calls; use a tuple")
@@ -94,15 +101,33 @@ def _is_autograd(node: ast.ClassDef) -> bool:
     return any(_last(base) == "Function" for base in node.bases)
 
 
-def _applied_only(tree: ast.Module, autograd: set[str]) -> list[Finding]:
-    """Findings for uses of an autograd function other than `.apply` and as `kernel_function`: they could pass it state
-    of an earlier call."""
-    applied = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "apply"}
-    applied |= {id(node.value) for node in tree.body if isinstance(node, ast.Assign)
-                and [ast.unparse(target) for target in node.targets] == ["kernel_function"]}  # fmt: skip
+def _applied_only(tree: ast.Module, autograd: Mapping[str, ast.ClassDef]) -> list[Finding]:
+    """Findings for uses of an autograd function other than `.apply`, as `kernel_function`, and of its methods in those
+    of another one with the context that these got: they could pass it state of an earlier call."""
+    used = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "apply"}
+    used |= {id(node.value) for node in tree.body if isinstance(node, ast.Assign)
+             and [ast.unparse(target) for target in node.targets] == ["kernel_function"]}  # fmt: skip
+    used |= {id(name) for node in autograd.values() for method in _methods(node) for name in _given_context(method)}
     named = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
     return [Finding(node.lineno, f"uses {node.id} for something else than {node.id}.apply: call that")
-            for node in named if node.id in autograd and id(node) not in applied]  # fmt: skip
+            for node in named if node.id in autograd and id(node) not in used]  # fmt: skip
+
+
+def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    return [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name in CONTEXT_METHODS]
+
+
+def _given_context(method: ast.FunctionDef) -> Iterator[ast.Name]:
+    """`F` in each `F.forward(ctx, x)` of a method whose first argument is `ctx` and is bound to nothing else."""
+    first = next((argument.arg for argument in parameters_of(method.args)), None)
+    if any(first in stored_names(one) | {binding.name for binding in bindings(one)} for one in method.body):
+        return
+    for node in (part for statement in method.body for part in evaluated(statement)):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name() as owner, attr=called), args=[ast.Name(id=given), *_]
+            ) if given == first and called in CONTEXT_METHODS:
+                yield owner
 
 
 def _constructed_only(tree: ast.Module) -> list[Finding]:
@@ -122,8 +147,7 @@ def _constructed_only(tree: ast.Module) -> list[Finding]:
 def _own_names(tree: ast.Module) -> set[str]:
     """Every name that the source binds, except by imports."""
     found = {node.name for node in ast.walk(tree) if isinstance(node, FunctionDef | ast.ClassDef)}
-    found |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    return found | {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    return found | stored_names(tree)
 
 
 def _hooks(tree: ast.Module) -> frozenset[str]:
@@ -225,7 +249,7 @@ class _Inside:
 def _function(function: Function, given: _Given) -> list[Finding]:
     """The rules that one function breaks, without the functions inside it."""
     body = [function.body] if isinstance(function, ast.Lambda) else function.body
-    nodes = [node for statement in body for node in _own(statement)]
+    nodes = [node for statement in body for node in evaluated(statement)]
     inside = _inside(function, body, nodes, given)
     broken = ((node, RULES[type(node)](node, inside)) for node in nodes if type(node) in RULES)
     return [Finding(getattr(node, "lineno", function.lineno), rule) for node, rule in broken if rule]
@@ -289,16 +313,6 @@ RULES: dict[type[ast.AST], Callable[[Any, _Inside], str]] = {
     ast.AnnAssign: _assignment,
 }
 """The check of each kind of node in a function. It returns the broken rule, "" if there is none."""
-
-
-def _own(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and its descendants, without the functions and classes inside. Of a function, only what is evaluated where
-    it is defined: its decorators and defaults."""
-    yield node
-    within = [*node.decorator_list, node.args] if isinstance(node, FunctionDef) else ast.iter_child_nodes(node)
-    for child in within:
-        if not isinstance(child, Function | ast.ClassDef):
-            yield from _own(child)
 
 
 def _aliases(nodes: list[ast.AST], local: set[str]) -> set[str]:

@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import Imported, bindings, dotted, imported, targets_of
-from kernelwright.source.branches import MARK
+from kernelwright.source.branches import MARK, STAND_IN, runs_as_script
 from kernelwright.source.kernels import in_kernels
 from kernelwright.text.escape import acting
 from kernelwright.worker.rules.framework import MODULES, ROOTS, may_be_imported, why_refused
@@ -40,7 +40,8 @@ ALLOWED_IMPORTS_OF = {
 """Names that a candidate may import from further modules. It may not use any other names of these modules."""
 
 FORBIDDEN_NAMES = frozenset({"exec", "eval", "compile", "open", "__import__", "globals", "locals", "vars", "setattr",
-                             "delattr", "breakpoint", "__builtins__", "__loader__", "__spec__", MARK})  # fmt: skip
+                             "delattr", "breakpoint", "__builtins__", "__loader__", "__spec__", MARK,
+                             STAND_IN})  # fmt: skip
 """Builtins that host code may not even name, unless it binds the name itself (an argument called `vars`)."""
 
 FORBIDDEN_CALLS = frozenset({"input", "memoryview", "id", "hash", "dir"})
@@ -170,11 +171,6 @@ def _host_of(tree: ast.Module, nodes: list[ast.AST]) -> _Host:
         called=frozenset(id(node.func) for node in nodes if isinstance(node, ast.Call)),
         above=frozenset(id(node) for decorator in decorators for node in ast.walk(decorator)),
     )
-
-
-def runs_as_script(node: ast.stmt) -> bool:
-    """Whether `node` is an `if __name__ == "__main__":` block, which no import runs: a test script, not host code."""
-    return isinstance(node, ast.If) and not node.orelse and ast.unparse(node.test) == "__name__ == '__main__'"
 
 
 def _own(node: ast.AST, bound: Set[str]) -> Iterator[int]:

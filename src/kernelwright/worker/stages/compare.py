@@ -6,6 +6,10 @@ the verdicts. Ratios are taken within a round, so that drift of clocks and tempe
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
 import msgspec
 
 from kernelwright import stats
@@ -22,8 +26,7 @@ from kernelwright.model import (
 )
 from kernelwright.worker.judge import messages as to_judge
 from kernelwright.worker.plan.layout import Layout
-from kernelwright.worker.processes.children import ServerEnded
-from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.processes.outcome import Ended, Lost, Stopped
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.ahead import compile_ahead, not_begun
@@ -31,7 +34,7 @@ from kernelwright.worker.stages.evaluate import GOOD, with_strided
 from kernelwright.worker.stages.measure import check_timed, estimate, library_shares
 from kernelwright.worker.stages.necessity import imitated
 from kernelwright.worker.stages.physical import impossible, verified_anew
-from kernelwright.worker.stages.rows import Row, candidate_row, framework_row
+from kernelwright.worker.stages.rows import Row, candidate_row, failure, framework_row, try_row
 from kernelwright.worker.stages.samples import COPY, sample_case
 from kernelwright.worker.stages.subject import Subject
 from kernelwright.worker.stages.verify import place, verify
@@ -53,49 +56,41 @@ def bench(
     if unknown:
         raise ProblemError(f"no case {unknown[0]!r}", f"known: {', '.join(known)}")
     chosen = [known[n] for n in names] if names else [info for info in known.values() if not info.case.small]
-    subjects: dict[str, Subject | Implementation] = {}
+    subjects: dict[str, Subject] = {}
+    failed: list[Implementation] = []
     for name, candidate in candidates.items():
         try:
             subject = Subject(session, candidate)
             subject.prepare([info.case.name for info in known.values() if info.case.small or info in chosen])
             subjects[name] = subject
         except Ended as ended:
-            subjects[name] = Implementation(name=name, status=ended.status, reason=ended.reason)
+            failed.append(failure(name, ended))
     if session.processes.on_gpu:
         compile_ahead(session, chosen, not_begun(session, chosen, framework))
-        cases = tuple(measured(session.processes, info, subjects, framework, against) for info in chosen)
+        cases = [measured(session.processes, info, subjects, framework, against) for info in chosen]
     else:
-        cases = tuple(estimated_case(info, subjects) for info in chosen)
+        cases = [estimated_case(info, subjects) for info in chosen]
     return BenchReport(
         problem=session.loaded().name,
         environment=session.environment(),
-        cases=cases,
+        cases=tuple(msgspec.structs.replace(one, implementations=(*one.implementations, *failed)) for one in cases),
         unqualified=session.report.reason,
         library=session.loaded().library,
         dtype=session.loaded().dtype,
     )
 
 
-def estimated_case(info: CaseInfo, subjects: dict[str, Subject | Implementation]) -> BenchCase:
+def estimated_case(info: CaseInfo, subjects: dict[str, Subject]) -> BenchCase:
     """The result of a case without a GPU: a time per candidate, estimated from its resources, and no framework rows."""
-    rows = []
+    rows, case = [], info.case.name
     for name, subject in subjects.items():
-        if isinstance(subject, Implementation):
-            rows.append(subject)
+        if case in subject.unplanned:
+            rows.append(failure(name, subject.unplanned[case]))
             continue
-        failed = subject.unplanned.get(info.case.name)
-        if failed is not None:
-            rows.append(Implementation(name=name, status=failed.status, reason=failed.reason))
-            continue
-        timing, result = estimate(subject, info.case.name), interpreted(subject, info)
+        timing, result = estimate(subject, case), interpreted(subject, info)
         rows.append(
-            Implementation(
-                name=name,
-                status=result.status,
-                reason=result.reason,
-                median_us=timing.median_us,
-                kind="estimate",
-                method=timing.method,
+            msgspec.structs.replace(
+                failure(name, result), median_us=timing.median_us, kind="estimate", method=timing.method
             )
         )
     return case_report(info, rows)
@@ -103,43 +98,30 @@ def estimated_case(info: CaseInfo, subjects: dict[str, Subject | Implementation]
 
 def interpreted(subject: Subject, info: CaseInfo) -> CaseResult:
     """The interpreter's result on a case. A failure ends the case for this candidate only."""
-
-    def attempt() -> tuple[CaseResult, bool]:
-        try:
-            return verified(subject, info), False
-        except Ended as ended:
-            return CaseResult(case=info.case.name, status=ended.status, reason=ended.reason), ended.lost
-
-    return subject.processes.twice_if_lost(attempt)
+    try:
+        return subject.processes.twice_if_lost(lambda: verified(subject, info))
+    except Stopped as stopped:
+        return CaseResult(case=info.case.name, status=stopped.status, reason=stopped.reason)
 
 
 def measured(
     processes: Processes,
     info: CaseInfo,
-    subjects: dict[str, Subject | Implementation],
+    subjects: dict[str, Subject],
     framework: tuple[str, ...],
     against: str | None,
 ) -> BenchCase:
     """`measured_case`, repeated once if a process was lost. Raises `WorkerError` if one was lost twice."""
-
-    def attempt() -> tuple[BenchCase | Ended, bool]:
-        try:
-            return measured_case(processes, info, subjects, framework, against), False
-        except Ended as ended:
-            if not ended.lost:
-                raise
-            return ended, True
-
-    found = processes.twice_if_lost(attempt)
-    if isinstance(found, Ended):
-        raise WorkerError(f"the benchmark of case {info.case.name} failed twice: {found.reason}") from found
-    return found
+    try:
+        return processes.twice_if_lost(lambda: measured_case(processes, info, subjects, framework, against))
+    except Lost as lost:
+        raise WorkerError(f"the benchmark of case {info.case.name} failed twice: {lost.reason}") from lost
 
 
 def measured_case(
     processes: Processes,
     info: CaseInfo,
-    subjects: dict[str, Subject | Implementation],
+    subjects: dict[str, Subject],
     framework: tuple[str, ...],
     against: str | None,
 ) -> BenchCase:
@@ -150,37 +132,31 @@ def measured_case(
     the candidates get their inputs, which it writes, first.
     """
     case = info.case.name
-    rows: list[Row] = []
     with processes.lease:
         processes.drop("bench")
-        failed = [row for name, one in subjects.items() if (row := failed_row(info, name, one)) is not None]
-        bad = {row.name for row in failed}
-        room = largest(subjects, case)
-        for name, subject in subjects.items():
-            if name in bad or isinstance(subject, Implementation):
-                continue
-            outcome = candidate_row(processes, info, name, subject, room)
-            if isinstance(outcome, Row):
-                rows.append(outcome)
-            else:
-                failed.append(outcome)
-        copied = copy_of_fastest(processes, info, rows, subjects, room)
+        failed = failures(subjects, lambda name, subject: failed_row(info, name, subject))
+        right = {name: one for name, one in subjects.items() if name not in {row.name for row in failed}}
+        plans = [one.plans[case] for one in subjects.values() if case in one.plans]  # they share their memory
+        room = max((Layout(plan.buffers).nbytes for plan in plans), default=0)
+        made: list[Row | Implementation] = []
+        for name, subject in right.items():
+            made.append(try_row(name, partial(candidate_row, processes, name, subject, case, room)))
+        copied = copy_of_fastest(processes, case, rows_of(made), subjects, room)
         if isinstance(copied, Row):
-            rows.append(copied)
-        for outcome in (framework_outcome(processes, info, name) for name in framework):
-            if isinstance(outcome, Row):
-                rows.append(outcome)
-            else:
-                failed.append(outcome)
-        sampled = sample_case(processes, info, rows, copied, against)
-        failed += sampled.failed
-        finished = [with_shares(row, subjects.get(row.name), case) for row in sampled.finished]
+            made.append(copied)
+        made += [try_row(name, partial(framework_row, processes, info, name)) for name in framework]
+        failed += [one for one in made if not isinstance(one, Row)]
+        sampled = sample_case(processes, info, rows_of(made), copied, against)
+        finished = {row.name: row if row.name not in subjects else msgspec.structs.replace(
+            row, library=library_shares(subjects[row.name], case, row.name)) for row in sampled.finished}  # fmt: skip
         processes.ask_judge(to_judge.Forget())
-        failed += timed_failures(info, subjects, finished)
+        timed = {name: subject for name, subject in subjects.items() if name in finished}
+        late = failures(timed, lambda name, subject: timed_failure(info, finished[name], subject))
         processes.drop("bench")
-    bad = {row.name for row in failed}
-    finished.sort(key=lambda row: row.name not in FRAMEWORK)
-    found = case_report(info, [*(row for row in finished if row.name not in bad), *failed])
+    failed += [*sampled.failed, *late]
+    for row in late:
+        del finished[row.name]
+    found = case_report(info, [*sorted(finished.values(), key=lambda row: row.name not in FRAMEWORK), *failed])
     return msgspec.structs.replace(
         found,
         order_seed=sampled.seed,
@@ -190,30 +166,27 @@ def measured_case(
     )
 
 
-def framework_outcome(processes: Processes, info: CaseInfo, name: str) -> Row | Implementation:
-    """A prepared row of the framework, or a failed one."""
-    try:
-        return framework_row(processes, info, name)
-    except ServerEnded:
-        raise
-    except (ProblemError, WorkerError) as error:
-        return Implementation(name=name, status=Status.RUNTIME_ERROR, reason=str(error)[:400])
+def failures(
+    subjects: dict[str, Subject], find: Callable[[str, Subject], Implementation | None]
+) -> list[Implementation]:  # fmt: skip
+    """The failed rows among candidates. find: gives that of one, None if it has not failed."""
+    found = [try_row(name, partial(find, name, subject)) for name, subject in subjects.items()]
+    return [row for row in found if row is not None]
+
+
+def rows_of(made: list[Row | Implementation]) -> list[Row]:
+    return [one for one in made if isinstance(one, Row)]
 
 
 def copy_of_fastest(
-    processes: Processes, info: CaseInfo, rows: list[Row], subjects: dict[str, Subject | Implementation], room: int
+    processes: Processes, case: str, rows: list[Row], subjects: dict[str, Subject], room: int
 ) -> Row | Implementation | None:
     """A second row of the candidate that was fastest in its warm-up samples; None if there is no candidate."""
-    candidates = [row for row in rows if isinstance(subjects.get(row.name), Subject)]
-    if not candidates:
+    if not rows:
         return None
-    fastest = min(candidates, key=lambda row: stats.median(row.steady_us))
-    subject = subjects[fastest.name]
-    assert isinstance(subject, Subject)
-    row = candidate_row(processes, info, COPY, subject, room)
-    if isinstance(row, Row):
-        row.original = fastest.name
-    return row
+    fastest = min(rows, key=lambda row: stats.median(row.steady_us)).name
+    found = try_row(COPY, lambda: candidate_row(processes, COPY, subjects[fastest], case, room))
+    return replace(found, original=fastest) if isinstance(found, Row) else found
 
 
 def verified(subject: Subject, info: CaseInfo) -> CaseResult:
@@ -232,68 +205,26 @@ def verified(subject: Subject, info: CaseInfo) -> CaseResult:
     return result
 
 
-def failed_row(info: CaseInfo, name: str, subject: Subject | Implementation) -> Implementation | None:
+def failed_row(info: CaseInfo, name: str, subject: Subject) -> Implementation | None:
     """The failed row of a candidate that was not shown to be right on this case; None if it is right."""
-    if isinstance(subject, Implementation):
-        return subject
-    try:
-        result = verified(subject, info)
-    except ProblemError as error:
-        return Implementation(name=name, status=Status.NOT_VERIFIED, reason=str(error)[:400])
+    result = verified(subject, info)
     found = imitated(subject, info.case.name) if result.status is Status.PASSED else result
-    return None if found is None else Implementation(name=name, status=found.status, reason=found.reason)
+    return None if found is None else failure(name, found)
 
 
-def largest(subjects: dict[str, Subject | Implementation], case: str) -> int:
-    """Bytes of memory for the plans of a case: those of the largest plan, because the plans share their memory."""
-    plans = [one.plans[case] for one in subjects.values() if isinstance(one, Subject) and case in one.plans]
-    return max((Layout(plan.buffers).nbytes for plan in plans), default=0)
-
-
-def with_shares(row: Implementation, subject: Subject | Implementation | None, case: str) -> Implementation:
-    """A finished row, with the time shares of library steps if it is a candidate's."""
-    if not isinstance(subject, Subject):
-        return row
-    return msgspec.structs.replace(row, library=library_shares(subject, case, row.name))
-
-
-def timed_failures(
-    info: CaseInfo, subjects: dict[str, Subject | Implementation], finished: list[Implementation]
-) -> list[Implementation]:
-    """Failed rows of timed candidates: the output of a timed run was wrong, the time is below the stated bound, or it
-    is below the derived bound and verifying every case again failed."""
-    case, found = info.case.name, []
-    for row in finished:
-        subject = subjects.get(row.name)
-        if not isinstance(subject, Subject):
-            continue
-        try:
-            again = check_timed(subject, case, row.name, place(subject, case, draw=0))
-        except ProblemError as error:
-            found.append(Implementation(name=row.name, status=Status.NOT_VERIFIED, reason=str(error)[:400]))
-            continue
-        if again.status is not Status.PASSED:
-            found.append(
-                Implementation(name=row.name, status=again.status, reason=f"in the timed runs: {again.reason}")
-            )
-        elif row.median_us is not None and (reason := impossible(info.bound, row.median_us)):
-            found.append(Implementation(name=row.name, status=Status.REJECTED, reason=reason))
-        elif row.below_bound and (doubt := second_failure(subject)) is not None:
-            found.append(Implementation(name=row.name, status=doubt.status, reason=doubt.reason))
-    return found
-
-
-def second_failure(subject: Subject) -> CaseResult | None:
-    """The failure when a candidate faster than a derived bound is verified again; None if it passes."""
-    cases = [info.case for info in subject.session.loaded().cases]
-    try:
-        return verified_anew(subject, with_strided(subject.session, cases))
-    except Ended as ended:
-        if ended.lost:
-            raise
-        return CaseResult(case="", status=ended.status, reason=ended.reason)
-    except ProblemError as error:
-        return CaseResult(case="", status=Status.NOT_VERIFIED, reason=str(error)[:400])
+def timed_failure(info: CaseInfo, row: Implementation, subject: Subject) -> Implementation | None:
+    """The failed row of a timed candidate; None if it has not failed: the output of a timed run was wrong, the time is
+    below the stated bound, or it is below the derived bound and verifying every case again failed."""
+    case, session = info.case.name, subject.session
+    again = check_timed(subject, case, row.name, place(subject, case, draw=0))
+    found: CaseResult | None = None
+    if again.status is not Status.PASSED:
+        found = msgspec.structs.replace(again, reason=f"in the timed runs: {again.reason}")
+    elif row.median_us is not None and (reason := impossible(info.bound, row.median_us)):
+        found = CaseResult(case=case, status=Status.REJECTED, reason=reason)
+    elif row.below_bound:
+        found = verified_anew(subject, with_strided(session, [one.case for one in session.loaded().cases]))
+    return None if found is None else failure(row.name, found)
 
 
 def case_report(info: CaseInfo, rows: list[Implementation]) -> BenchCase:

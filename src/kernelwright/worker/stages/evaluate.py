@@ -10,7 +10,7 @@ import msgspec
 
 from kernelwright import stats
 from kernelwright.model import Candidate, Case, CaseResult, Evaluation, Incumbent, KernelResources, Status
-from kernelwright.worker.processes.outcome import Ended, Killed
+from kernelwright.worker.processes.outcome import Ended, Killed, Lost
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.ahead import begin_ahead
 from kernelwright.worker.stages.configs import judge_configs
@@ -31,21 +31,22 @@ def evaluate(session: Session, candidate: Candidate, purpose: str, incumbent: In
 
     incumbent: the best candidate so far, which this one races against; None to time it alone, as a confirmation does.
     """
-    found = session.processes.twice_if_lost(lambda: _evaluated(session, candidate, purpose, incumbent))
+    try:
+        found = session.processes.twice_if_lost(lambda: _evaluated(session, candidate, purpose, incumbent))
+    except Lost as lost:
+        return lost.evaluation or Evaluation(status=lost.status, reason=lost.reason)
     if found.status is Status.PASSED and purpose == "search" and session.processes.on_gpu:
         begin_ahead(session)
     return found
 
 
-def _evaluated(
-    session: Session, candidate: Candidate, purpose: str, incumbent: Incumbent | None
-) -> tuple[Evaluation, bool]:
-    """The evaluation, and whether it ended because a process was lost."""
+def _evaluated(session: Session, candidate: Candidate, purpose: str, incumbent: Incumbent | None) -> Evaluation:
+    """One attempt. Raises Lost."""
     ordered = sorted(cases_for(session, purpose), key=lambda case: (not case.small, case.held_out))
     try:
         subject = Subject(session, candidate)
     except Ended as ended:
-        return Evaluation(status=ended.status, reason=ended.reason), False
+        return Evaluation(status=ended.status, reason=ended.reason)
     ordered = with_strided(session, ordered)
     results: list[CaseResult] = []
     try:
@@ -70,8 +71,11 @@ def _evaluated(
             with subject.stage("configs"):
                 results = replaced(results, judge_configs(subject, results))
     except Ended as ended:
-        return evaluation(subject, ended.status, ended.reason, results, isinstance(ended, Killed)), ended.lost
-    return evaluation(subject, *conclusion(results, list(subject.unfinished.values())), results), False
+        return evaluation(subject, ended.status, ended.reason, results, isinstance(ended, Killed))
+    except Lost as lost:
+        lost.evaluation = evaluation(subject, lost.status, lost.reason, results)
+        raise
+    return evaluation(subject, *conclusion(results, list(subject.unfinished.values())), results)
 
 
 def are_good(results: list[CaseResult]) -> bool:
@@ -160,7 +164,7 @@ def evaluation(
         verified_on=None if not compared else "device" if session.processes.on_gpu else "interpreter",
         score_us=stats.geometric_mean([timing.median_us for timing in counted]) if counted else None,
         timing_kind=counted[0].kind if counted else None,
-        gpu=session.processes.machine["uuid"] or "",
+        gpu=session.processes.machine.uuid or "",
         kernels=distinct(subject.resources),
         compiled=subject.identity(),
         autotune=subject.autotune,

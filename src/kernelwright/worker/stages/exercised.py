@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import math
 
-import msgspec
-
-from kernelwright import codec
 from kernelwright.errors import ProblemError
-from kernelwright.model import Case, CaseResult, Status
+from kernelwright.model import CaseResult, Status
 from kernelwright.worker.judge.messages import Between
-from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.steering import Exercised
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.stages.configs import FAILED
@@ -19,13 +15,6 @@ from kernelwright.worker.stages.verify import not_for_interpreter, replayed, und
 
 MOST_PROGRAMS = 2048
 """Most programs of a call that is replayed here. The interpreter takes about a millisecond for each of their steps."""
-
-
-class Added(msgspec.Struct, frozen=True):
-    """The judge's answer to `Between`."""
-
-    cases: tuple[Case, ...]
-    shapes: tuple[CaseShape, ...]
 
 
 def exercise(subject: Subject, results: list[CaseResult]) -> CaseResult | None:
@@ -46,11 +35,8 @@ def exercise(subject: Subject, results: list[CaseResult]) -> CaseResult | None:
         try:
             if failed := _judged_between(subject, largest, large, exercised):
                 return failed
-        except ProblemError:
-            pass  # the reference cannot compute a case between: what it would exercise is named
-        except Ended as ended:
-            if ended.lost:
-                raise
+        except (ProblemError, Ended):
+            pass  # a case between cannot be judged: what it would exercise is named
     subject.unjudged += exercised.texts({name: subject.plans[name] for name in stated})
     return None
 
@@ -59,7 +45,7 @@ def _judged_between(subject: Subject, small: str, large: str, exercised: Exercis
     """Judge the cases between two that exercise what the large one does, on one draw, and add them to `exercised`.
     Returns the first failure; raises Ended if they cannot be recorded or compiled."""
     with subject.leased("exercise"):
-        added = codec.record(subject.processes.ask_judge(Between(small=small, large=large)), Added)
+        added = subject.processes.ask_judge(Between(small=small, large=large))
     other = Subject(subject.session, subject.candidate, added.shapes)
     other.autotune_stated = subject.autotune_stated | subject.autotune_moved
     other.prepare([case.name for case in added.cases])

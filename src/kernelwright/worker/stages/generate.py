@@ -21,6 +21,9 @@ from kernelwright.worker.processes.children import ChildDied, ChildTimeout
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.verify import measure_ahead
 
+WAITS = 3
+"""A generator on a machine with other work may take this many times its limit of processor time."""
+
 
 def generate(session: Session) -> Generated:
     """What was generated, or the reason why there is none. Raises `ProblemError` if the problem is at fault."""
@@ -65,9 +68,9 @@ def _generate(session: Session, job: Generate) -> Generated:
         try:
             threading.Thread(target=measure_ahead, args=(session,), daemon=True).start()
             asked = msgspec.structs.replace(job, cache=str(Path(cache)))
-            answer = codec.record(child.ask(asked, processes.limits.generate_s), Done | Fault)  # type: ignore[arg-type]
+            answer = codec.record(child.ask(asked, WAITS * processes.limits.generate_s), Done | Fault)  # type: ignore[arg-type]
         except ChildTimeout:
-            return Generated(reason=f"generating took over {processes.limits.generate_s:g} s")
+            return Generated(reason=f"generating took over {WAITS * processes.limits.generate_s:g} s")
         except ChildDied as error:
             return Generated(reason=f"the generator {error.how}: {' '.join(child.printed(400).split())}")
         finally:

@@ -7,10 +7,12 @@ from collections import Counter
 
 import msgspec
 
-from kernelwright import codec, roofline, stats
+from kernelwright import roofline, stats
 from kernelwright.model import Candidate, CaseResult, Clocks, Incumbent, LibraryShare, Status, Timing, clocks_over
 from kernelwright.worker.bench import messages as to_bench
 from kernelwright.worker.bench.race import BEHIND, KNOWN, LOST, MOST
+from kernelwright.worker.clock.captured import Captured
+from kernelwright.worker.clock.messages import Call, Sample
 from kernelwright.worker.judge.messages import Check
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.operators import short
@@ -18,9 +20,8 @@ from kernelwright.worker.plan.plan import AGAIN
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.stages.physical import below_bound, impossible
-from kernelwright.worker.stages.rows import described
 from kernelwright.worker.stages.subject import Subject
-from kernelwright.worker.stages.verify import STALE, check, place
+from kernelwright.worker.stages.verify import STALE, place
 
 HOPELESS = 1.5
 """A kernel slower than the best so far by this factor is not measured precisely."""
@@ -72,8 +73,6 @@ def measure(subject: Subject, result: CaseResult, incumbent: Incumbent | None) -
                 judged = msgspec.structs.replace(judged, library=library_shares(subject, case, KEY))
             _settle(subject, judged)
         except Ended as ended:
-            if ended.lost:
-                raise
             return CaseResult(case=case, status=ended.status, reason=ended.reason)
     return judged
 
@@ -87,7 +86,7 @@ def library_shares(subject: Subject, case: str, key: str | None = None) -> tuple
     calls = Counter(short(call.operator) for call in subject.plans[case].library_calls)
     if not calls:
         return ()
-    parts_us: dict[str, float] = {} if key is None else subject.processes.ask_bench(to_bench.Parts(key=key))
+    parts_us = {} if key is None else subject.processes.ask_bench(to_bench.Parts(key=key))
     total_us = sum(parts_us.values())
     return tuple(
         LibraryShare(operator=name, calls=count, share=parts_us[name] / total_us if total_us else None)
@@ -105,7 +104,7 @@ def _judged(subject: Subject, result: CaseResult, timing: Timing, again: CaseRes
     """The timed case, or a failure if the timed runs left a wrong output or took less time than the stated bound."""
     if again.status is not Status.PASSED:
         return msgspec.structs.replace(again, reason=f"in the timed runs: {again.reason}")
-    least = next(info.bound for info in subject.session.loaded().cases if info.case.name == result.case)
+    least = subject.info(result.case).bound
     if reason := impossible(least, timing.clock_us):
         return CaseResult(case=result.case, status=Status.REJECTED, reason=reason, timing=timing)
     return msgspec.structs.replace(result, timing=timing, below_bound=below_bound(least, timing.clock_us))
@@ -117,13 +116,13 @@ def check_timed(subject: Subject, case: str, key: str, message: Check) -> CaseRe
     earlier calls is wrong. If both are right, reject a candidate whose calls are slower without such memory."""
     nbytes = Layout(subject.plans[case].buffers).nbytes
     subject.processes.ask_bench(to_bench.Recall(key=key, nbytes=nbytes, how="timed"))
-    result = check(subject, message)
+    result = subject.processes.ask_judge(message)
     if result.status is not Status.PASSED:
         return result
     subject.processes.ask_bench(to_bench.Recall(key=key, nbytes=nbytes, how="worn"))
     message = place(subject, case, AGAIN, fresh=False)
     subject.processes.ask_bench(to_bench.Recall(key=key, nbytes=nbytes, how="once"))
-    again = check(subject, message)
+    again = subject.processes.ask_judge(message)
     if again.status is not Status.PASSED:
         return msgspec.structs.replace(again, reason=f"{STALE}: {again.reason}")
     saving = saved_between_calls(subject, case, key)
@@ -140,9 +139,9 @@ def saved_between_calls(subject: Subject, case: str, key: str) -> str:
     nbytes = Layout(subject.plans[case].buffers).nbytes
     for worn in (True, False):  # True: `check_timed` has just run the many calls
         place(subject, case, draw=0)
-        found = subject.processes.ask_bench(to_bench.Forgetting(key=key, nbytes=nbytes, wear=not worn))
+        left, anew = subject.processes.ask_bench(to_bench.Forgetting(key=key, nbytes=nbytes, wear=not worn))
         # The mean, because a kernel may skip work in some calls only. A disturbed sample raises it: no false rejection.
-        as_left_us, anew_us = statistics.fmean(found["as_left_us"]), stats.median(found["anew_us"])
+        as_left_us, anew_us = statistics.fmean(left), stats.median(anew)
         if anew_us <= SAVING * as_left_us + COLD_US:
             return ""
     return (f"a call takes {anew_us:.4g} µs on newly initialised memory and {as_left_us:.4g} µs on memory that earlier "
@@ -168,17 +167,20 @@ def prepared_rival(subject: Subject, case: str, incumbent: Incumbent | None) -> 
         if case not in rival.plans:
             return None
         place(rival, case, draw=0)
-        sent = rival.replayable(rival.plans[case])
-        info = subject.info(case)
-        prepare = to_bench.Prepare(
-            key=name, case=case, plan=sent.name, room=nbytes, restored=info.restored, least_bytes=info.bound.bytes
-        )
-        processes.ask_bench(prepare, plan=sent)
-    except Ended as ended:
-        if ended.lost:
-            raise
+        prepare(rival, case, name, room=nbytes)
+    except Ended:
         return None
     return name
+
+
+def prepare(subject: Subject, case: str, key: str, room: int = 0) -> Captured:
+    """Prepare a placed plan for timing. key: its name on the bench. room: bytes of memory for it, where it shares its
+    memory with larger plans."""
+    sent, info = subject.replayable(subject.plans[case]), subject.info(case)
+    message = to_bench.Prepare(
+        key=key, case=case, plan=sent.name, room=room, restored=info.restored, least_bytes=info.bound.bytes
+    )
+    return subject.processes.ask_bench(message, plan=sent)
 
 
 def bench_name(candidate: Candidate, case: str) -> str:
@@ -194,37 +196,34 @@ def _timing(subject: Subject, case: str, incumbent: Incumbent | None, rival: str
     """
     processes = subject.processes
     clocks: Clocks | None = None
-    sent = subject.replayable(subject.plans[case])
-    info = subject.info(case)
-    prepare = to_bench.Prepare(key=KEY, case=case, plan=sent.name, restored=info.restored, least_bytes=info.bound.bytes)
-    prepared = processes.ask_bench(prepare, plan=sent)
-    samples: list[float] = prepared["steady_us"]
+    prepared = prepare(subject, case, KEY)
+    samples = prepared.steady_us
     theirs_us: list[float] = []
     if rival is not None:
-        theirs_us = processes.ask_bench(to_bench.Sample(key=rival, count=len(samples)))
+        theirs_us = processes.ask_bench(Sample(key=rival, count=len(samples)))
     gained = None if incumbent is None else False
     if incumbent is not None and stats.median(samples) > HOPELESS * stats.median(
         theirs_us or [incumbent.times_us[case]]
     ):
         stopped = TOO_SLOW
     elif rival is not None:
-        most = rounds_within(RACE_US, stats.median(samples) * prepared["sets"])
+        most = rounds_within(RACE_US, stats.median(samples) * prepared.sets)
         before = clocks_now(processes, KEY)
         raced = processes.ask_bench(to_bench.Race(key=KEY, against=rival, most=most))
         clocks = clocks_over([before, clocks_now(processes, KEY)])
-        samples, theirs_us, stopped, gained = (raced[what] for what in ("ours_us", "theirs_us", "stopped", "gained"))
+        samples, theirs_us, stopped, gained = raced.ours_us, raced.theirs_us, raced.stopped, raced.gained
     else:
         stopped, clocks = _sample_alone(subject, samples)
         if clocks is not None and clocks.is_forced:  # sample again: the forced slowdown may be over
             samples = []
             stopped, clocks = _sample_alone(subject, samples)
-    call_us, issue_us = (None, None) if stopped in LET_GO else processes.ask_bench(to_bench.Call(key=KEY))
+    call_us, issue_us = (None, None) if stopped in LET_GO else processes.ask_bench(Call(key=KEY))
     scale = incumbent.times_us[case] / stats.median(theirs_us) if incumbent is not None and theirs_us else 1.0
     scaled_us = [scale * sample_us for sample_us in samples]
     return Timing(
         kind="measured", median_us=stats.median(scaled_us), ci95_us=stats.median_ci(scaled_us),
         samples_us=tuple(scaled_us), call_us=call_us, issue_us=issue_us, stopped=stopped,
-        method=described(prepared), clocks=clocks, scale=scale, gained=gained,
+        method=str(prepared), clocks=clocks, scale=scale, gained=gained,
     )  # fmt: skip
 
 
@@ -232,12 +231,9 @@ def clocks_now(processes: Processes, key: str | None) -> Clocks | None:
     """NVML's readings while a prepared plan runs; None without NVML, or if the plan fails. key: name of the plan on the
     bench; None to read without running one."""
     try:
-        found = processes.ask_bench(to_bench.Clocks(key=key))
-    except Ended as ended:
-        if ended.lost:
-            raise
+        return processes.ask_bench(to_bench.Clocks(key=key))
+    except Ended:
         return None
-    return codec.record(found, Clocks) if found else None
 
 
 def rounds_within(race_us: float, rotation_us: float) -> int:
@@ -250,7 +246,7 @@ def _sample_alone(subject: Subject, samples: list[float]) -> tuple[str, Clocks |
     """Add samples until their median is known precisely; returns the stop reason, and the clocks meanwhile."""
     before, stopped = clocks_now(subject.processes, KEY), MOST
     while len(samples) < MAX_SAMPLES:
-        samples += subject.processes.ask_bench(to_bench.Sample(key=KEY, count=MORE_SAMPLES))
+        samples += subject.processes.ask_bench(Sample(key=KEY, count=MORE_SAMPLES))
         low, high = stats.median_ci(samples)
         if high - low <= stats.PRECISE * stats.median(samples):
             stopped = KNOWN
@@ -271,7 +267,7 @@ def _settle(subject: Subject, judged: CaseResult) -> None:
 def estimate(subject: Subject, case: str) -> Timing:
     """Roofline estimate of the time of a recorded and compiled case; nothing runs."""
     processes = subject.processes
-    least = next(info.bound for info in subject.session.loaded().cases if info.case.name == case)
+    least = subject.info(case).bound
     bandwidth_bytes_per_s = processes.peaks()[0]["copy_bytes_per_s"]
     us = roofline.estimate_us(least, subject.launches(subject.plans[case]), processes.target, bandwidth_bytes_per_s)
     return Timing(kind="estimate", median_us=us, method="roofline.estimate_us")

@@ -14,16 +14,7 @@ import msgspec
 
 from kernelwright.model import Case, CaseResult, Status
 from kernelwright.worker.judge.messages import Draws
-from kernelwright.worker.plan.plan import (
-    Copy,
-    Fill,
-    Launch,
-    LibraryCall,
-    Plan,
-    TritonLaunch,
-    argument_views,
-    unknown,
-)
+from kernelwright.worker.plan.plan import Launch, Plan, written_views
 from kernelwright.worker.stages.stand_ins import outline, stand_ins
 from kernelwright.worker.stages.subject import Subject
 from kernelwright.worker.stages.verify import replayed
@@ -61,16 +52,7 @@ def without(plan: Plan, kernel: str) -> Plan:
 def leaves_unwritten(plan: Plan) -> bool:
     """Whether some output surely keeps its poison, because its buffer is scratch memory that no step gets."""
     given = {buffer.id for buffer in plan.buffers if buffer.origin != "scratch"}
-    for step in plan.steps:
-        match step:
-            case Fill(view=view) | Copy(target=view):
-                given.add(view.buffer)
-            case LibraryCall(targets=targets):
-                given |= {view.buffer for view in targets}
-            case TritonLaunch():
-                given |= {view.buffer for view in argument_views(step)}
-            case _:
-                unknown(step)
+    given |= {view.buffer for step in plan.steps for view in written_views(step)}
     return any(view.buffer not in given and 0 not in view.shape for view in plan.outputs)
 
 

@@ -1,7 +1,7 @@
 """Qualification of a problem: whether its cases accept trivial answers, such as zeros or a copied input.
 
 The judge tries the answers (`judge.trivial`), once per worker and case. A case that this machine cannot judge neither
-qualifies nor fails.
+qualifies nor fails; nor does a derived one that accepts an answer, where another case accepts none.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ def qualify(session: Session, every: bool) -> QualificationReport:
         else:
             judged.append(found)
     cases = {one.case.name: one for one in info.cases}
+    if kept := [one for one in judged if not (one.accepted and cases[one.case].case.derived)]:
+        missed |= {one.case: f"its sizes were derived, and {in_words(cases[one.case], one.accepted[0], one.unused)}"
+                   for one in judged if one not in kept}  # fmt: skip
+        judged = kept
     reasons = list(dict.fromkeys(
         in_words(cases[one.case], answer, one.unused) for one in judged for answer in one.accepted
     ))  # fmt: skip

@@ -19,7 +19,7 @@ from kernelwright.worker.plan.faults import Expected, faults
 from kernelwright.worker.plan.plan import ITEMSIZE, Plan, Recorded, Recording, View, end_bytes
 from kernelwright.worker.processes.channel import ChannelClosed, ChannelTimeout
 from kernelwright.worker.processes.children import ChildDied, ChildTimeout
-from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.processes.outcome import Ended, Lost, Stopped
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.record.messages import Confined, RecordCases
 
@@ -39,7 +39,7 @@ class RecorderRun:
     confinement: dict[str, str]
     answer: object
     log: str
-    ended: Ended | None = None
+    ended: Stopped | None = None
 
 
 def run_recorder(processes: Processes, job: RecordCases) -> RecorderRun:
@@ -51,13 +51,13 @@ def run_recorder(processes: Processes, job: RecordCases) -> RecorderRun:
         found.confinement = codec.record(recorder.channel.receive(limit_s), Confined).measures
         found.answer = recorder.ask(job, limit_s)
     except ChannelClosed:
-        found.ended = Ended(Status.CRASHED, f"the recorder did not start: {recorder.printed(800)}", lost=True)
+        found.ended = Lost(Status.CRASHED, f"the recorder did not start: {recorder.printed(800)}")
     except ChannelTimeout as error:
         raise WorkerError("the recorder did not start", recorder.printed(800)) from error
     except ChildTimeout:
         found.ended = Ended(Status.TIMEOUT, f"the host code did not finish in {limit_s:g} s")
     except ChildDied as error:
-        found.ended = Ended(Status.CRASHED, f"the host code's process {error.how}", lost=True)
+        found.ended = Lost(Status.CRASHED, f"the host code's process {error.how}")
     finally:
         recorder.kill()
         found.log = recorder.printed()

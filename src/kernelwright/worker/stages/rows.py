@@ -11,19 +11,25 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Protocol, TypeVar
 
 from kernelwright import stats
 from kernelwright.errors import ProblemError, WorkerError
-from kernelwright.model import CaseInfo, Implementation, Status
-from kernelwright.worker.bench import messages as to_bench
+from kernelwright.model import FRAMEWORK, CaseInfo, CaseResult, Implementation, Status
 from kernelwright.worker.bench.order import design, orders
+from kernelwright.worker.clock.captured import REPLAY_US
+from kernelwright.worker.clock.messages import CaptureAgain, Sample
 from kernelwright.worker.judge import messages as to_judge
+from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.processes.children import ServerEnded
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.processes import Processes
+from kernelwright.worker.stages.measure import prepare
 from kernelwright.worker.stages.subject import Subject
 from kernelwright.worker.stages.verify import place
+
+T = TypeVar("T")
 
 MIN_ROUNDS, MAX_ROUNDS = 12, 60
 """Minimum and maximum number of rounds of each half."""
@@ -32,79 +38,67 @@ HALF_US = 5_000_000.0
 """Sampling of one half stops after about this much device time, untimed replays included. Only calls of several
 milliseconds whose times vary, as those of products that are throttled, have fewer than MAX_ROUNDS then."""
 
-REPLAY_US = 1000.0
-"""Minimum duration of a sample: the value of `clock.REPLAY_US`, which cannot be imported without torch."""
 
-Failed = list[Implementation]
+class Ask(Protocol):
+    def __call__(self, message: Message[T], /) -> T: ...
 
 
 @dataclass
 class Row:
     """One implementation while it is being sampled.
 
-    rounds_us: one sample per round. steady_us: the last warm-up samples. original: name of the row that this one is a
-    copy of. capture_again: makes a new capture of the same work, its copies in the opposite order. sets: of inputs, on
-    each of which a sample calls at least once.
+    ask: sends a message of `clock.messages` to the process that has it prepared. rounds_us: one sample per round.
+    steady_us: the last warm-up samples. original: name of the row that this one is a copy of. sets: of inputs, on each
+    of which a sample calls at least once.
     """
 
     name: str
     method: str
-    sample: Callable[[], float]
-    warm: Callable[[], float | None]
-    call: Callable[[], tuple[float, float]]
-    capture_again: Callable[[], Any]
+    ask: Ask
     steady_us: list[float] = field(default_factory=list)
     original: str = ""
     sets: int = 1
     rounds_us: list[float] = field(default_factory=list)
 
+    def sample(self) -> float:
+        return self.ask(Sample(key=self.name))[0]
+
 
 def framework_row(processes: Processes, info: CaseInfo, name: str) -> Row:
     limit_s, case = processes.limits.baseline_s, info.case.name
     prepared = processes.ask_judge(to_judge.Prepare(case=case, name=name, least_bytes=info.bound.bytes), limit_s)
+
+    def ask(message: Message[T], /) -> T:
+        return processes.ask_judge(message, limit_s)
+
+    return Row(name=name, method=str(prepared), ask=ask, sets=prepared.sets)
+
+
+def candidate_row(processes: Processes, name: str, subject: Subject, case: str, room: int) -> Row:
+    """Prepare a verified candidate for sampling. room: bytes of the largest plan of the case."""
+    place(subject, case, draw=0)
+    prepared = prepare(subject, case, name, room)
     return Row(
-        name=name,
-        method=described(prepared),
-        sample=lambda: float(processes.ask_judge(to_judge.Sample(case=case, name=name))),
-        warm=lambda: processes.ask_judge(to_judge.Warm(case=case, name=name)),
-        call=lambda: processes.ask_judge(to_judge.Call(case=case, name=name)),
-        capture_again=lambda: processes.ask_judge(to_judge.CaptureAgain(case=case, name=name), limit_s),
-        sets=prepared["sets"],
+        name=name, method=str(prepared), ask=processes.ask_bench, steady_us=prepared.steady_us, sets=prepared.sets
     )
 
 
-def candidate_row(processes: Processes, info: CaseInfo, name: str, subject: Subject, room: int) -> Row | Implementation:
-    """Prepare a verified candidate for sampling; returns a failed row if that fails. room: bytes, see
-    `compare.largest`."""
+def failure(name: str, found: Ended | CaseResult) -> Implementation:
+    return Implementation(name=name, status=found.status, reason=found.reason)
+
+
+def try_row(name: str, ask: Callable[[], T]) -> T | Implementation:
+    """What `ask` gives, or a failed row. Raises where a process was lost, or the fault is the machine's."""
     try:
-        place(subject, info.case.name, draw=0)
-        sent = subject.replayable(subject.plans[info.case.name])
-        prepare = to_bench.Prepare(
-            key=name, case=info.case.name, plan=sent.name, room=room, restored=info.restored,
-            least_bytes=info.bound.bytes,
-        )  # fmt: skip
-        prepared = processes.ask_bench(prepare, plan=sent)
+        return ask()
     except Ended as ended:
-        if ended.lost:
+        return failure(name, ended)
+    except (ProblemError, WorkerError) as error:
+        is_own = name in FRAMEWORK and not isinstance(error, ServerEnded)
+        if not (is_own or isinstance(error, ProblemError)):
             raise
-        return Implementation(name=name, status=ended.status, reason=ended.reason)
-    except ProblemError as error:
-        return Implementation(name=name, status=Status.NOT_VERIFIED, reason=str(error)[:400])
-    return Row(
-        name=name,
-        method=described(prepared),
-        sample=lambda: float(processes.ask_bench(to_bench.Sample(key=name, count=1))[0]),
-        warm=lambda: processes.ask_bench(to_bench.Warm(key=name)),
-        call=lambda: processes.ask_bench(to_bench.Call(key=name)),
-        capture_again=lambda: processes.ask_bench(to_bench.CaptureAgain(key=name)),
-        steady_us=prepared["steady_us"],
-        sets=prepared["sets"],
-    )
-
-
-def described(prepared: dict[str, Any]) -> str:
-    restored = ", restored before each call" if prepared.get("restored") else ""
-    return f"CUDA {prepared['method']} over {prepared['sets']} rotating input sets{restored}, cold cache"
+        status = Status.RUNTIME_ERROR if is_own else Status.NOT_VERIFIED
+        return Implementation(name=name, status=status, reason=str(error)[:400])
 
 
 def sample_in_halves(
@@ -112,7 +106,7 @@ def sample_in_halves(
     draw: random.Random,
     reference: Callable[[list[Row]], Row | None],
     observe: Callable[[], None] = lambda: None,
-) -> tuple[int, list[Row], Failed]:
+) -> tuple[int, list[Row], list[Implementation]]:
     """Sample until every ratio to the reference is known precisely or time is up, then as many rounds again with places
     exchanged. Returns the number of rounds of the first half, the rows that were sampled in both halves, and the rows
     whose second capture failed.
@@ -146,21 +140,12 @@ def sample_rounds(rows: list[Row], draw: random.Random, enough: Callable[[], boo
     raise AssertionError("rounds follow each other without end")
 
 
-def exchange(rows: list[Row]) -> tuple[list[Row], Failed]:
+def exchange(rows: list[Row]) -> tuple[list[Row], list[Implementation]]:
     """Capture every row again, the last first; returns the captured rows and the failed ones."""
-    failed: dict[str, Implementation] = {}
-    for row in reversed(rows):
-        try:
-            row.capture_again()
-        except Ended as ended:
-            if ended.lost:
-                raise
-            failed[row.name] = Implementation(name=row.name, status=ended.status, reason=ended.reason)
-        except ServerEnded:
-            raise
-        except (ProblemError, WorkerError) as error:
-            failed[row.name] = Implementation(name=row.name, status=Status.RUNTIME_ERROR, reason=str(error)[:400])
-    return [row for row in rows if row.name not in failed], list(failed.values())
+    found = {row.name: try_row(row.name, partial(row.ask, CaptureAgain(key=row.name))) for row in reversed(rows)}
+    failed = [one for one in found.values() if isinstance(one, Implementation)]
+    names = {one.name for one in failed}
+    return [row for row in rows if row.name not in names], failed
 
 
 def all_known(rows: list[Row], reference: Row | None) -> bool:

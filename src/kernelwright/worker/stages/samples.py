@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from kernelwright import stats
 from kernelwright.model import FRAMEWORK, CaseInfo, Clocks, Implementation, Status, clocks_over
+from kernelwright.worker.clock.messages import Call, Warm
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.stages.measure import clocks_now
 from kernelwright.worker.stages.physical import below_bound
@@ -101,7 +102,7 @@ def row_result(
 ) -> Implementation:
     """A sampled row as an implementation, with its ratio to the reference. half: rounds before the exchange."""
     middle = stats.median(row.rounds_us)
-    call_us, issue_us = row.call()
+    call_us, issue_us = row.ask(Call(key=row.name))
     speedup, interval, word = None, None, None
     if reference is not None:
         speedup, interval = stats.paired_log_ratio_ci(reference.rounds_us, row.rounds_us)
@@ -114,7 +115,7 @@ def row_result(
         ci95_us=stats.median_ci(row.rounds_us),
         call_us=call_us,
         issue_us=issue_us,
-        warm_us=row.warm(),
+        warm_us=row.ask(Warm(key=row.name)),
         speedup=speedup,
         speedup_ci95=interval,
         verdict=word,

@@ -30,6 +30,7 @@ from kernelwright.worker.plan.plan import (
     View,
     argument_views,
     unknown,
+    written_views,
 )
 
 CONSTANTS = ("0", "1")
@@ -258,20 +259,9 @@ def _written(plan: Plan) -> list[set[int]]:
     scratch = {buffer.id for buffer in plan.buffers if buffer.origin == "scratch"}
     fresh, found = set(scratch), []
     for step in plan.steps:
-        given: set[int] = set()
-        match step:
-            case Copy(target=target):
-                fresh.discard(target.buffer)
-            case LibraryCall(targets=targets):
-                fresh -= {view.buffer for view in targets}
-            case TritonLaunch():
-                given = {view.buffer for view in argument_views(step)}
-            case Fill():
-                pass
-            case _:
-                unknown(step)
+        given = {view.buffer for view in written_views(step)}
         found.append(given & fresh or given & scratch)
-        fresh -= given
+        fresh -= set() if isinstance(step, Fill) else given
     return found
 
 

@@ -6,12 +6,10 @@ answer is checked before it is used.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import math
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 
 import msgspec
@@ -21,40 +19,33 @@ from kernelwright import source as tunables
 from kernelwright.entries import with_entry
 from kernelwright.entries.called import NotCalled
 from kernelwright.errors import ConfigError, WorkerError
-from kernelwright.model import Candidate, CaseInfo, CaseResult, KernelResources, Property, Status
+from kernelwright.model import LEFT_OUT, Candidate, CaseInfo, CaseResult, KernelResources, Property, Status
 from kernelwright.roofline import Launched
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import bindings
-from kernelwright.source.branches import branches, without_untaken
+from kernelwright.source.branches import MARK, STAND_IN, without_untaken
 from kernelwright.source.languages import TRITON, language_of
+from kernelwright.text.escape import legible
 from kernelwright.worker.bench.messages import AddPlan, AddText
 from kernelwright.worker.compile import machine_code
-from kernelwright.worker.compile.messages import (
-    Branches,
-    BranchesRead,
-    Compile,
-    Outcome,
-    ReadBranches,
-    Stored,
-    TooLarge,
-)
-from kernelwright.worker.compile.skeleton import Skeleton
+from kernelwright.worker.compile.messages import Asserted, Compile, Stored, TooLarge
 from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.faults import Expected
 from kernelwright.worker.plan.plan import Launch, Plan, Recorded, dtypes, given_bytes, launch_identity
 from kernelwright.worker.plan.work import Work, work_of
 from kernelwright.worker.processes.channel import Failure
-from kernelwright.worker.processes.outcome import Ended, Killed, TooLargeFor
-from kernelwright.worker.record.messages import RecordCases
-from kernelwright.worker.rules.constants import computed_constants, with_constants
+from kernelwright.worker.processes.outcome import Ended, Excluded, Killed, Lost, TooLargeFor
+from kernelwright.worker.record.messages import NOT_HERE, RecordCases
 from kernelwright.worker.rules.extract import Kernels
-from kernelwright.worker.rules.foreign import without_foreign
+from kernelwright.worker.rules.foreign import with_stand_ins
 from kernelwright.worker.rules.imports import Finding
 from kernelwright.worker.rules.languages import Rules, rules_for
 from kernelwright.worker.rules.normal import normal_form
+from kernelwright.worker.rules.questions import answered, asked, indirect
+from kernelwright.worker.rules.ran import at_top_level, harmful, what_ran
 from kernelwright.worker.rules.uncompiled import REFUSED, broken_kernels, without_broken
 from kernelwright.worker.session import Session
-from kernelwright.worker.stages.recording import RecorderRun, accepted, given, read, run_recorder
+from kernelwright.worker.stages.recording import REASON_LIMIT, accepted, given, read, run_recorder
 from kernelwright.worker.stages.stand_ins import Outline
 
 
@@ -83,11 +74,8 @@ class Subject:
         self.unfinished: dict[str, CaseResult] = {}
         self.noted: dict[str, list[str]] = {}  # by case, what its first call on an interpreter showed
         self.seen_small: dict[str, CaseResult] = {}  # results of small cases that `compare.verified` adds
-        self.resources: dict[str, KernelResources] = {}
-        self.code: dict[str, str] = {}
+        self.compiled: dict[str, Stored] = {}  # by `key` of a launch
         self.untrue: dict[tuple[str, ...], set[str]] = {}
-        self.branches: dict[str, Branches] = {}
-        self.skeletons: dict[str, Skeleton] = {}
         self.works: dict[int, Work] = {}  # by the id() of a launch, which its plan keeps alive
         self.confinement: dict[str, str] = {}
         self.autotune: dict[str, int] = {}
@@ -99,7 +87,7 @@ class Subject:
         self.kernels_source = ""
         self.kernels_sha = ""
         self.kernels: dict[str, dict[str, bool]] = {}
-        self.declared: tuple[Property, ...] = ()
+        self.declares_dense = False
         self.taken: dict[str, frozenset[int]] = {}
         self.replaced: tuple[str, ...] = ()
         self.refused: tuple[Finding, ...] = ()
@@ -174,8 +162,7 @@ class Subject:
         if kernel in self.autotune_stated or index >= count:
             raise ended if count < 2 else Ended(ended.status, f"{ended.reason} (config {index - 1} of {count})")
         self.autotune_moved[kernel] = index
-        for found in (self.plans, self.unplanned, self.taken, self.resources, self.code, self.untrue, self.branches,
-                      self.skeletons, self.works):  # fmt: skip
+        for found in (self.plans, self.unplanned, self.taken, self.compiled, self.untrue, self.works):
             found.clear()
 
     def _check(self, cases: list[str]) -> None:
@@ -201,37 +188,61 @@ class Subject:
             raise Ended(Status.NOT_VERIFIED, f"not verified here: {why}")
         self.kernels_sha, self.kernels_source = codec.sha(kernels.source), kernels.source
         self.kernels = kernels.parameters
-        self.declared = tuple(Property(name=name, shown_by="declared") for name in kernels.serves)
+        self.declares_dense = kernels.serves_dense
 
     def _normal(self, rules: Rules, kernels: Kernels, cases: list[str]) -> Kernels:
         """The kernels of the source's normal form. If the normal form breaks no rule, it becomes the source.
 
-        If it breaks rules, it is recorded first. Branches that no case takes are then left out, and kernel constants
-        that functions of the module compute are replaced by their values. The recording is not trusted: the changed
-        source is checked, recorded and judged like any other.
+        If it breaks rules that what did not run could have broken, it is recorded first, and that is left out; then its
+        questions about the machine are answered. Neither recording is trusted: the changed source is checked, recorded
+        and judged like any other.
         """
         normal = normal_form(self.source)
         made = rules.check(normal)
+        normal, made = self._without_broken(rules, normal, made)
+        if (made.findings or not made.names) and not self.session.is_weak:
+            taken = self._taken(normal, cases)
+            if taken is not None:
+                left, replaced = what_ran(normal, taken)
+                left, more = at_top_level(self._answered(normal_form(left)))
+                left = normal_form(left)
+                found = rules.check(left)
+                if found.names:
+                    self.unjudged += [f"{LEFT_OUT}{one}" for one in harmful(normal)]
+                    normal, made = left, found
+                    self.replaced += (*replaced, *more)
         if not made.names:
             return kernels
-        normal, made = self._without_broken(rules, normal, made)
-        wanted = computed_constants(normal) if made.findings else ()
-        if made.findings and (wanted or all(_may_go(finding, normal) for finding in made.findings)):
-            try:
-                recorded = self._recorded(without_foreign(normal), cases, wanted)
-            except Ended:  # the findings of the rules say more than this failure
-                return made
-            taken = {number for recording in recorded.recordings for number in recording.taken}
-            if not taken and not recorded.constants:
-                return made
-            pruned, replaced = without_untaken(normal, taken) if taken else (normal, ())
-            normal, before = normal_form(with_constants(pruned, recorded.constants, wanted)), made
-            made = rules.check(normal)
-            if not made.names:
-                return before
-            self.replaced += replaced
         if not made.findings:
             self.source = normal
+        return made
+
+    def _taken(self, source: str, cases: list[str]) -> set[int] | None:
+        """The numbers of the branches that run. None where the recorder fails, no case has a plan, or the source has
+        names of the recorder: the rules then say more. Raises Ended where it depends on an absent package."""
+        if MARK in source or STAND_IN in source:
+            return None
+        try:
+            recordings = self._recorded(with_stand_ins(source), cases).recordings
+        except Ended:
+            return None
+        if any(recording.plan is not None for recording in recordings):
+            return {number for recording in recordings for number in recording.taken}
+        absent = next((one.reason for one in recordings if one.reason.endswith(NOT_HERE)), "")
+        if absent:
+            raise Ended(Status.REJECTED, legible(absent[:REASON_LIMIT]))
+        return None
+
+    def _answered(self, source: str) -> str:
+        """The source with answers to its questions."""
+        text, names = asked(source)
+        if not names:
+            return source
+        try:
+            made = normal_form(answered(source, self._recorded(with_stand_ins(text), [], names).constants))
+        except Ended:
+            return source
+        self.unjudged += [f"{LEFT_OUT}{one}" for one in indirect(source)]
         return made
 
     def _without_broken(self, rules: Rules, normal: str, made: Kernels) -> tuple[str, Kernels]:
@@ -255,15 +266,17 @@ class Subject:
             cases=self._shapes(cases), library=self.session.loaded().library, constants=constants,
         )  # fmt: skip
 
-        def attempt() -> tuple[RecorderRun, bool]:
+        def answer() -> object:
             found = run_recorder(self.processes, job)
-            return found, found.ended is not None and found.ended.lost
+            self.confinement, self.log = found.confinement, found.log
+            if found.ended is not None:
+                raise found.ended
+            return found.answer
 
-        found = self.processes.twice_if_lost(attempt)
-        self.confinement, self.log = found.confinement, found.log
-        if found.ended is not None:
-            raise Ended(found.ended.status, found.ended.reason)
-        return read(found.answer, [shape.name for shape in job.cases])
+        try:
+            return read(self.processes.twice_if_lost(answer), [shape.name for shape in job.cases])
+        except Lost as lost:
+            raise Ended(lost.status, lost.reason) from lost
 
     def _shapes(self, cases: list[str]) -> tuple[CaseShape, ...]:
         return tuple(shape for shape in (*self.session.shapes, *self.added) if shape.name in cases)
@@ -288,10 +301,12 @@ class Subject:
         """The judged source without the branches that no judged case took (None if it equals the candidate's), and the
         conditions of those branches.
 
-        Without a GPU, cases that were only recorded and compiled count as judged; the status then is `not_verified`.
+        Without a GPU, cases that were only recorded and compiled count as judged; the status then is `not_verified`. A
+        copy with another layout on which the candidate is not right does not count.
         """
         judged = (Status.PASSED,) if self.processes.on_gpu else (Status.PASSED, Status.NOT_VERIFIED)
-        cases = [result.case for result in results if result.status in judged and result.case in self.taken]
+        cases = [result.case for result in results
+                 if result.status in judged and result.case in self.taken and not result.serves]  # fmt: skip
         if not cases:
             return None, ()
         taken = {number for case in cases for number in self.taken[case]}
@@ -313,54 +328,63 @@ class Subject:
         if id(plan) not in self.sent:
             unnamed: AddPlan | AddText
             if self.processes.on_gpu:
-                code = tuple(self.code[self.key(launch)] for launch in plan.launches)
-                unnamed = AddPlan(name="", plan=plan, code=code, precision=self.session.loaded().precision)
+                unnamed = AddPlan(name="", plan=plan, code=self.code(plan), precision=self.session.loaded().precision)
             else:
-                branches = tuple(self.branches[key] for key in {self.key(launch): None for launch in plan.launches})
+                keys = dict.fromkeys(self.key(launch) for launch in plan.launches)
+                branches = tuple(self.compiled[key].branches for key in keys)
                 unnamed = AddText(name="", plan=plan, kernels=self.kernels_source, branches=branches)
             self.sent[id(plan)] = msgspec.structs.replace(unnamed, name=codec.sha(codec.encode(unnamed)))
         return self.sent[id(plan)]
+
+    def _stated(self) -> set[str]:
+        """The cases that the problem states."""
+        return {info.case.name for info in self.session.loaded().cases if not info.case.derived}
 
     def _plans_of_problem(self) -> dict[str, Plan]:
         """The plans by case, without those of strided copies, which are never timed."""
         return {case: plan for case, plan in self.plans.items() if "/" not in case}
 
+    def _whole_plans(self) -> dict[str, Plan]:
+        """The plans of the problem whose launches are compiled to machine code: without a GPU, those of stated cases,
+        unless there is none. Only the interpreter runs the others: in odd sizes a tile takes seconds to compile."""
+        plans, stated = self._plans_of_problem(), self._stated()
+        found = plans if self.processes.on_gpu else {case: plan for case, plan in plans.items() if case in stated}
+        return found if found or self.added else plans
+
     def _compile(self) -> None:
-        of_problem = self._plans_of_problem()
+        on_gpu, of_problem = self.processes.on_gpu, self._plans_of_problem()
         launches = {self.key(launch): launch for plan in self.plans.values() for launch in plan.launches}
-        whole = {self.key(launch) for plan in of_problem.values() for launch in plan.launches}
-        pending = {key: self._compiling(key, launch, key in whole) for key, launch in launches.items()}
+        whole = {self.key(launch) for plan in self._whole_plans().values() for launch in plan.launches}
+        pending = {
+            key: self.processes.compile(key, Compile(
+                kernels=self.kernels_source, launch=launch, branches=not on_gpu, whole=on_gpu or key in whole))
+            for key, launch in launches.items()
+        }  # fmt: skip
         failed: dict[str, Ended] = {}
         for key, future in pending.items():
             match future.result():
                 case TooLarge(reason=reason):
                     failed[key] = TooLargeFor(launches[key].kernel, reason)
+                case Asserted(status=status, reason=reason):
+                    failed[key] = Excluded(status, reason)
                 case Failure(status=status, reason=reason):
                     failed[key] = (Killed if status is Status.NOT_VERIFIED else Ended)(status, reason)
                 case Stored() as made:
-                    self.branches[key], self.code[key], self.resources[key] = made.branches, made.code, made.resources
-                    self.skeletons[key] = made.skeleton
+                    self.compiled[key] = made
                     self.untrue.setdefault(dtypes(launches[key]), set()).update(made.untrue)
                     self.unjudged += [] if self.processes.on_gpu else made.doubts
-                case BranchesRead(branches=found):
-                    self.branches[key] = found
                 case answer:
                     raise WorkerError(f"a compiler answered {answer!r:.100}")
         for case, plan in list(self.plans.items()):
             ended = next((failed[key] for launch in plan.launches if (key := self.key(launch)) in failed), None)
-            if ended is not None and (case in of_problem or isinstance(ended, Killed)):
+            if ended is None:
+                continue
+            is_excluded = isinstance(ended, Excluded) and case not in self._stated()
+            if isinstance(ended, Killed) or (case in of_problem and not is_excluded):
                 raise ended
-            if ended is not None:  # a strided copy: nothing runs, so nothing can be wrong
-                self.unplanned[case] = CaseResult(case=case, status=ended.status, reason=ended.reason)
-                del self.plans[case]
-
-    def _compiling(self, key: str, launch: Launch, whole: bool) -> Future[Outcome]:
-        """Start compiling one launch. whole: to machine code, also on a machine without a GPU; otherwise only its
-        branches are read there."""
-        on_gpu, kernels = self.processes.on_gpu, self.kernels_source
-        if on_gpu or whole:
-            return self.processes.compile(key, Compile(kernels=kernels, launch=launch, branches=not on_gpu))
-        return self.processes.compile(key, ReadBranches(kernels=kernels, launch=launch))
+            sized = (Property(name="sized", shown_by="refused", detail=ended.reason),) if is_excluded else ()
+            self.unplanned[case] = CaseResult(case=case, status=ended.status, reason=ended.reason, serves=sized)
+            del self.plans[case]  # nothing runs, so nothing can be wrong
 
     def info(self, case: str) -> CaseInfo:
         return next(info for info in self.session.loaded().cases if info.case.name == case)
@@ -371,24 +395,40 @@ class Subject:
         every = {what for found in self.untrue.values() for what in found}
         return sorted({what for launch in plan.launches for what in self.untrue.get(dtypes(launch), every)})
 
+    def doubts(self, plan: Plan) -> list[str]:
+        """What only a run of the plan on a GPU can decide, as the compiler found it."""
+        return [doubt for launch in plan.launches for doubt in self.compiled[self.key(launch)].doubts]
+
     def work(self, launch: Launch) -> Work | None:
         """What a launch does at most; None if that is not known."""
-        skeleton = self.skeletons.get(self.key(launch))
-        if skeleton and id(launch) not in self.works:
-            self.works[id(launch)] = work_of(skeleton, launch)
+        made = self.compiled.get(self.key(launch))
+        if made and id(launch) not in self.works:
+            self.works[id(launch)] = work_of(made.skeleton, launch)
         return self.works.get(id(launch))
+
+    @property
+    def resources(self) -> dict[str, KernelResources]:
+        """Of the launches that are compiled to machine code, by `key`."""
+        return {key: made.resources for key, made in self.compiled.items() if made.resources is not None}
+
+    def code(self, plan: Plan) -> tuple[str, ...]:
+        """The names of the machine code of a plan's launches. Raises KeyError where one has none."""
+        names = {key: made.code for key, made in self.compiled.items() if made.code is not None}
+        return tuple(names[self.key(launch)] for launch in plan.launches)
 
     def launches(self, plan: Plan) -> list[Launched]:
         """Resources, number of blocks and bytes of the arguments of each launch of a plan, in order."""
+        resources = self.resources
         return [
-            Launched(self.resources[self.key(launch)], math.prod(launch.grid), given_bytes(launch))
+            Launched(resources[self.key(launch)], math.prod(launch.grid), given_bytes(launch))
             for launch in plan.launches
         ]
 
     def identity(self) -> str | None:
         """Hash over the machine code, the order and grids of launches, and the library steps; None if a launch did not
         compile. Two sources with the same hash are the same kernel."""
-        launched = {self.key(launch) for plan in self._plans_of_problem().values() for launch in plan.launches}
+        plans = self._whole_plans()
+        launched = {self.key(launch) for plan in plans.values() for launch in plan.launches}
         if not launched or not launched <= self.resources.keys():  # one of them did not compile
             return None
         described = [
@@ -397,18 +437,10 @@ class Subject:
                 [[r.cubin_sha, r.num_warps, blocks] for r, blocks, _ in self.launches(plan)],
                 *([codec.plain(plan.library_calls)] if plan.library_calls else []),
             ]
-            for case, plan in sorted(self._plans_of_problem().items())
+            for case, plan in sorted(plans.items())
         ]
         return hashlib.sha256(codec.encode(described)).hexdigest()[:16]
 
 
 def _listed(findings: Sequence[Finding]) -> str:
     return "; ".join(str(finding) for finding in findings[:8])
-
-
-def _may_go(finding: Finding, source: str) -> bool:
-    """Whether a finding is in a branch of host code that no call may take, or in an import that such code may use."""
-    tree = syntax.parse(source)
-    parts = [branch.nodes for branch in branches(tree)]
-    parts += [(node,) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    return any(nodes[0].lineno <= finding.line <= (nodes[-1].end_lineno or 0) for nodes in parts)

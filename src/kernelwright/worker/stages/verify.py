@@ -7,23 +7,26 @@ here", never "passed".
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 
-from kernelwright import codec
 from kernelwright.errors import ProblemError, WorkerError
-from kernelwright.model import Case, CaseResult, Property, Status
+from kernelwright.model import Case, CaseResult, Property, ShownBy, Status
 from kernelwright.text.escape import legible
 from kernelwright.worker.bench.messages import Order, Reserve, Run
-from kernelwright.worker.judge.messages import AddPlan, Again, AsDense, Check, Draws, Fill, Measure, ToJudge, Unjudged
+from kernelwright.worker.judge.messages import AddPlan, Again, Check, Draws, Fill, Measure, Unjudged
 from kernelwright.worker.plan.layout import Layout
-from kernelwright.worker.plan.plan import Forward, Plan, backward_twice, forward_alone, views
+from kernelwright.worker.plan.plan import Plan, backward_twice, forward_alone, views
 from kernelwright.worker.plan.stores import uncovered
-from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.processes.channel import Message
+from kernelwright.worker.processes.outcome import Ended, Lost
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.subject import Subject
+
+T = TypeVar("T")
 
 INTERPRET_BYTES = 64 << 20
 """Maximum size of a case's buffers for the CPU interpreter."""
@@ -39,7 +42,7 @@ def measure_ahead(session: Session) -> None:
     fails again, with its reason, where a candidate is judged; so does a case of a problem that was replaced."""
     processes, problem = session.processes, session.read_from()
 
-    def ask(message: ToJudge) -> Any:
+    def ask(message: Message[T]) -> T:
         with processes.lease:
             if processes.problem is not problem:
                 raise WorkerError("another problem was loaded")
@@ -64,6 +67,8 @@ def verify(subject: Subject, case: Case) -> CaseResult:
     if why := uncovered(plan, subject.work):
         return CaseResult(case=case.name, status=Status.WRONG, reason=why)
     why = "" if processes.on_gpu else not_for_interpreter(case, plan, subject.untrue_on_interpreter(plan))
+    if why and (doubts := subject.doubts(plan)):
+        return unfinished(subject, case, doubts[0])
     if why:
         return CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=f"not verified here: {why}")
     results: list[CaseResult] = []
@@ -78,22 +83,18 @@ def verify(subject: Subject, case: Case) -> CaseResult:
                     subject, case, f"only {count} of {len(draws)} draws in {spent_s:.0f} s (limit {limit_s:g} s)"
                 )
             order = "forward" if processes.on_gpu else OTHER_ORDERS.get(count, "forward")
-            results.append(_replayed_in(subject, case.name, plan, draw, order))
-            if results[-1].status is Status.PASSED and draw == 0 and plan.forward is not None:
-                results.append(_forward_alone(subject, case.name, plan, plan.forward))
-            if results[-1].status is Status.PASSED and draw == 0 and plan.forward is not None:
-                results.append(_backward_twice(subject, case.name, plan, plan.forward))
-            if results[-1].status is Status.PASSED and draw == 0:
-                results.append(_called_again(subject, case.name, plan))
-            if results[-1].status is not Status.PASSED:
-                return results[-1]
+            for result in _replays(subject, case.name, plan, draw, order):
+                if result.status is not Status.PASSED:
+                    return result
+                results.append(result)
         doubts = processes.ask_judge(Unjudged(case=case.name)) + undecided(subject, case.name, plan)
     if doubts:
         subject.unjudged += doubts
         return unfinished(subject, case, doubts[0])
-    element = max(results, key=element_closeness)
+    closest = max(results, key=lambda one: share(one.max_rel_error, one.allowed_rel_error))
+    element = max(results, key=lambda one: share(one.element_error, one.allowed_element_error))
     return msgspec.structs.replace(
-        max(results, key=closeness),
+        closest,
         element_error=element.element_error, allowed_element_error=element.allowed_element_error,
     )  # fmt: skip
 
@@ -112,6 +113,28 @@ def undecided(subject: Subject, case: str, plan: Plan) -> list[str]:
     return [legible(one[:480]) for one in found]
 
 
+def _replays(subject: Subject, case: str, plan: Plan, draw: int, order: Order) -> Iterator[CaseResult]:
+    """The results of a draw; of draw 0 also for the parts of a backward and for calls that follow. A program may never
+    call the backward, or call it twice (`retain_graph=True`): it may not change tensors that the forward saved."""
+    yield _replayed_in(subject, case, plan, draw, order)
+    if draw != 0:
+        return
+    if (part := plan.forward) is not None:
+        result = replayed(subject, case, forward_alone(plan, part), draw, first=part.outputs)
+        yield _said_where(result, "before kernel_backward was called")
+        yield _said_where(
+            replayed(subject, case, backward_twice(plan, part), draw), "after a second call of kernel_backward"
+        )
+    yield _called_again(subject, case, plan)
+
+
+def _said_where(result: CaseResult, where: str) -> CaseResult:
+    """The result; a failure's reason begins with `where`."""
+    if result.status is Status.PASSED:
+        return result
+    return msgspec.structs.replace(result, reason=f"{where}: {result.reason}")
+
+
 def _replayed_in(subject: Subject, case: str, plan: Plan, draw: int, order: Order) -> CaseResult:
     """`replayed`, with programs in another order; a wrong result says so where it is right in the usual order."""
     result = replayed(subject, case, plan, draw, order=order)
@@ -119,7 +142,7 @@ def _replayed_in(subject: Subject, case: str, plan: Plan, draw: int, order: Orde
         return result
     if (usual := replayed(subject, case, plan, draw)).status is not Status.PASSED:
         return usual
-    return msgspec.structs.replace(result, reason=f"with programs in another order ({order}): {result.reason}")
+    return _said_where(result, f"with programs in another order ({order})")
 
 
 def unfinished(subject: Subject, case: Case, reason: str) -> CaseResult:
@@ -130,29 +153,12 @@ def unfinished(subject: Subject, case: Case, reason: str) -> CaseResult:
 
 
 def _unplanned(case: Case, refusal: CaseResult) -> CaseResult:
-    """The result of a case without a plan. The candidate must support sizes that the problem states. Its host code may
-    refuse derived sizes; the refusal is then a property of the candidate."""
+    """The result of a case without a plan. The candidate must support sizes that the problem states. Its host code and
+    kernels may refuse derived sizes; the refusal is then a property of the candidate."""
     if not case.derived or not refusal.serves:
         return msgspec.structs.replace(refusal, serves=())
-    reason = f"the host code refuses this size, which was derived: {refusal.reason}"
+    reason = f"the candidate refuses this size, which was derived: {refusal.reason}"
     return msgspec.structs.replace(refusal, status=Status.NOT_VERIFIED, reason=reason)
-
-
-def _forward_alone(subject: Subject, case: str, plan: Plan, part: Forward) -> CaseResult:
-    """The result of draw 0 with the forward alone: a program may never call the backward."""
-    result = replayed(subject, case, forward_alone(plan, part), draw=0, first=part.outputs)
-    if result.status is Status.PASSED:
-        return result
-    return msgspec.structs.replace(result, reason=f"before kernel_backward was called: {result.reason}")
-
-
-def _backward_twice(subject: Subject, case: str, plan: Plan, part: Forward) -> CaseResult:
-    """The result of draw 0 with a second backward after the first, as `retain_graph=True` allows. Its gradients must be
-    right too, so a backward may not change tensors that the forward saved."""
-    result = replayed(subject, case, backward_twice(plan, part), draw=0)
-    if result.status is Status.PASSED:
-        return result
-    return msgspec.structs.replace(result, reason=f"after a second call of kernel_backward: {result.reason}")
 
 
 def _called_again(subject: Subject, case: str, plan: Plan) -> CaseResult:
@@ -168,72 +174,54 @@ def _called_again(subject: Subject, case: str, plan: Plan) -> CaseResult:
             continue
         if replayed(subject, case, plan, draw).status is not Status.PASSED:
             return result
-        return msgspec.structs.replace(result, reason=f"{STALE}: {result.reason}")
+        return _said_where(result, STALE)
     return result
 
 
 def verify_strided(subject: Subject, case: Case) -> CaseResult:
-    """Verify a copy of a case whose inputs are not dense. Accepted inputs must be computed right.
+    """Verify a copy of a case whose inputs are not dense, after the case itself.
 
-    A candidate for dense inputs only may declare so, refuse other inputs in its host code, or compute values that are
-    right for the same memory read as dense. Any other values are wrong. If the problem demands any layout, these three
-    are wrong too.
+    A candidate that declares dense inputs, refuses the copy in its host code, or is not right on it, serves dense
+    inputs only: what it does on others is never used. If the problem demands any layout, it is wrong.
     """
     result = _strided(subject, case)
     if result.serves and subject.session.loaded().layouts == "any":
-        said = result.reason or "they are read as if they were dense"
-        reason = f'{WRONG_IF_PADDED}; the problem states LAYOUTS = "any" ({said})'
+        reason = f"{WRONG_IF_PADDED}; {ANY_IS_STATED} ({result.serves[0].detail or result.reason})"
         return msgspec.structs.replace(result, status=Status.WRONG, reason=reason, serves=())
     return result
 
 
 WRONG_IF_PADDED = "right for dense inputs and wrong for others"
-HOW_TO_SERVE = 'pass the strides of what is read and of what is written, call .contiguous(), or state SERVES = "dense"'
+ANY_IS_STATED = (
+    'the problem states LAYOUTS = "any": pass the strides of what is read and of what is written, or call .contiguous()'
+)
 
 
 def _strided(subject: Subject, case: Case) -> CaseResult:
-    if subject.declared:
-        reason = f"declared: {' and '.join(one.name for one in subject.declared)} inputs only"
-        return CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=reason, serves=subject.declared)
-    refusal = subject.unplanned.get(case.name)
-    if refusal is not None and case.name.rpartition("/")[0] in subject.unplanned:
-        return CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason="the host code refuses this size")
-    if refusal is not None:
-        reason = f"the host code refuses inputs that are not contiguous: {refusal.reason}"
-        serves = tuple(Property(name=name, shown_by="refused", detail=refusal.reason) for name in ("dense", "aligned"))
+    def dense(shown_by: ShownBy, reason: str, detail: str = "") -> CaseResult:
+        serves = (Property(name="dense", shown_by=shown_by, detail=detail),)
         return CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=reason, serves=serves)
-    result = verify(subject, case)
+
+    if subject.declares_dense:
+        return dense("declared", "declared: dense inputs only")
+    if (refusal := subject.unplanned.get(case.name)) is not None:
+        if case.name.rpartition("/")[0] in subject.unplanned:
+            return CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason="the host code refuses this size")
+        reason = f"the host code refuses inputs that are not contiguous: {refusal.reason}"
+        return dense("refused", reason, refusal.reason)
+    try:
+        result = subject.processes.twice_if_lost(lambda: verify(subject, case))
+    except Lost as lost:
+        result = CaseResult(case=case.name, status=lost.status, reason=lost.reason)
     if result.status in (Status.PASSED, Status.NOT_VERIFIED):
         return result
-    if result.status is Status.WRONG:
-        with subject.leased("verify"):
-            dense = _read_as_dense(subject, case)
-        if dense is not None:
-            return msgspec.structs.replace(dense, serves=(Property(name="dense", shown_by="read as dense"),))
-    return msgspec.structs.replace(result, reason=f"{WRONG_IF_PADDED}: {HOW_TO_SERVE} ({result.reason})")
+    reason = f'{WRONG_IF_PADDED}, which SERVES = "dense" would declare: {result.reason}'
+    return dense("wrong", reason, result.reason)
 
 
-def _read_as_dense(subject: Subject, case: Case) -> CaseResult | None:
-    """The passed result if the outputs are right for some or all inputs read as dense memory; None otherwise."""
-    reading, count = 0, 1
-    while reading < count:
-        draws, count = subject.processes.ask_judge(AsDense(case=case.name, reading=reading))
-        reading += 1
-        for draw in draws:
-            result = replayed(subject, case.name, subject.plans[case.name], draw)
-            if result.status is Status.PASSED:
-                return result
-    return None
-
-
-def closeness(result: CaseResult) -> float:
-    """Error of a result over the allowed error, on the scale of the output."""
-    return (result.max_rel_error or 0.0) / (result.allowed_rel_error or 1.0)
-
-
-def element_closeness(result: CaseResult) -> float:
-    """Error of a result over the allowed error, for single elements."""
-    return (result.element_error or 0.0) / (result.allowed_element_error or 1.0)
+def share(error: float | None, allowed: float | None) -> float:
+    """An error over the allowed error."""
+    return (error or 0.0) / (allowed or 1.0)
 
 
 def place(subject: Subject, case: str, draw: int, plan: Plan | None = None, fresh: bool = True) -> Check:
@@ -248,11 +236,6 @@ def place(subject: Subject, case: str, draw: int, plan: Plan | None = None, fres
     fill = Fill(case=case, draw=draw, plan=name, arena=arena, fresh=fresh)
     subject.measured_s += subject.processes.ask_judge(fill, plan=AddPlan(name=name, plan=plan))
     return Check(case=case, draw=draw, plan=name, arena=arena)
-
-
-def check(subject: Subject, message: Check) -> CaseResult:
-    """Have the judge compare the outputs that a replay left in the arena."""
-    return codec.record(subject.processes.ask_judge(message), CaseResult)
 
 
 def replayed(
@@ -274,14 +257,14 @@ def replayed(
         sent = subject.replayable(plan)
         run = Run(plan=sent.name, order=order, filled=filled)
         noted = subject.processes.ask_bench(run, limit_s, plan=sent)
-        if isinstance(noted, list) and noted and plan is subject.plans[case]:
-            subject.noted.setdefault(case, [str(one) for one in noted])
+        if noted and plan is subject.plans[case]:
+            subject.noted.setdefault(case, noted)
         subject.replayed_s += time.monotonic() - start_s
     except Ended as ended:
         if ended.whole:
             raise
         return CaseResult(case=case, status=ended.status, reason=ended.reason)
-    return check(subject, msgspec.structs.replace(placed, first=first))
+    return subject.processes.ask_judge(msgspec.structs.replace(placed, first=first))
 
 
 def not_for_interpreter(case: Case, plan: Plan, untrue: list[str]) -> str:

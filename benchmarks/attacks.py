@@ -1,0 +1,69 @@
+"""What becomes of every attack of tests/exploits: its status and the reason, one line each.
+
+`python benchmarks/attacks.py` writes benchmarks/results/attacks.md, and says of each attack whose line changed what it
+was before. Fails where one passes that did not. Measured numbers are left out, because the judge's draws are random.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from evaluated import AT_ONCE, LIMITS
+from exploits.test_exploits import FAMILIES, submission
+from kernelwright.evaluator.client import start_worker
+from kernelwright.model import Candidate, Evaluation, Status
+
+RESULTS = Path(__file__).parent / "results" / "attacks.md"
+
+MEASURED = re.compile(r"-?\d+\.\d+(e[-+]?\d+)?|-?\d+e[-+]?\d+|\bnan\b|\b\d+ of \d+\b|\(\d+(?:, \d+)*,?\)")
+
+LONGEST = 160
+
+
+def rows() -> dict[str, str]:
+    """What is written of each attack, by its name."""
+    every = [(one.kernel.subject, f"{family}-{one.name}", one) for family, of in FAMILIES.items() for one in of]
+    found: dict[str, str] = {}
+    with start_worker(limits=LIMITS) as worker, ThreadPoolExecutor(AT_ONCE) as threads:
+        for subject, members in groupby(sorted(every, key=lambda one: one[:2]), key=lambda one: one[0]):
+            worker.load(str(submission(subject, "").problem))
+            own = list(members)
+            sources = [attack.kernel.source for _, _, attack in own]
+            judged = threads.map(lambda source: worker.evaluate(Candidate(source=source), "verify"), sources)
+            found |= {name: described(one) for (_, name, _), one in zip(own, judged, strict=True)}
+    return dict(sorted(found.items()))
+
+
+def described(evaluation: Evaluation) -> str:
+    reason = MEASURED.sub("#", " ".join(evaluation.reason.split()))[:LONGEST].replace("|", "\\|").replace("`", "'")
+    changed = " (of a text without the lines that did not run)" * bool(evaluation.judged_source)
+    return f"{evaluation.status.value}{changed} | {reason}"
+
+
+def main() -> int:
+    before = dict(re.findall(r"^\| `(.+?)` \| (.*) \|$", RESULTS.read_text(), re.MULTILINE)) if RESULTS.exists() else {}
+    found = rows()
+    passed = [name for name, row in found.items() if row.startswith(Status.PASSED.value)]
+    lines = [f"| `{name}` | {row} |" for name, row in found.items()]
+    RESULTS.write_text("\n".join([
+        "# What becomes of every attack", "",
+        "`python benchmarks/attacks.py` (`tests/exploits`), on Triton's CPU interpreter: "
+        f"of {len(found)} attacks {len(passed)} pass.", "",
+        "| attack | status | reason |", "|---|---|---|", *lines, "",
+    ]), encoding="utf-8")  # fmt: skip
+    for name, row in found.items():
+        if before.get(name, row) != row:
+            print(f"{name}: {row}\n  before: {before[name]}")
+    new = [name for name in passed if not before.get(name, Status.PASSED.value).startswith(Status.PASSED.value)]
+    print(f"{len(found)} attacks, {len(passed)} pass; of these refused before: {', '.join(new) or 'none'}")
+    return len(new)
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main() else 0)

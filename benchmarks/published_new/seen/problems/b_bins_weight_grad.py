@@ -1,0 +1,34 @@
+"""Gradients of the weights of rows in the order of experts."""
+
+import torch
+import torch.nn as nn
+
+tokens = 2048
+experts = 16
+topk = 2
+width = 1024
+
+CASES = [
+    dict(name="full", tokens=2048, experts=16, topk=2, width=1024, dtype="float32"),
+    dict(name="odd", held_out=True, tokens=101, experts=5, topk=3, width=200, dtype="float32"),
+    dict(name="small", small=True, tokens=9, experts=3, topk=2, width=37, dtype="float32"),
+]
+
+
+class Model(nn.Module):
+    def forward(self, x, grad, indices, bin_ids, bins, topk):
+        index = indices.long()
+        value = (x * grad[index // topk]).sum(-1)
+        return torch.zeros_like(value).index_copy(0, index, value)
+
+
+def get_inputs():
+    bin_ids, indices = torch.sort(torch.randint(0, experts, (tokens * topk,), dtype=torch.int32), stable=True)
+    counts = torch.bincount(bin_ids, minlength=experts)
+    bins = counts.cumsum(0).to(torch.int32)
+    indices = indices.to(torch.int32)
+    return [torch.randn(tokens * topk, width), torch.randn(tokens, width), indices, bin_ids, bins, topk]
+
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,132 @@
+"""What is done to a tile of scores between two products, as text of Triton: factors, masks, biases, caps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import SymFloat, SymInt, Tensor
+from torch.fx import GraphModule, Node
+
+from kernelwright.worker.structures.masks import Band, band_of
+from kernelwright.worker.structures.sides import Side, through
+
+aten = torch.ops.aten
+
+STEPS: Mapping[Any, str] = {
+    **{getattr(getattr(aten, name), overload): f"{{}} {sign} {{}}" for name, sign in (
+        ("mul", "*"), ("div", "/"), ("add", "+"), ("sub", "-"), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="),
+        ("eq", "=="), ("ne", "!="),
+    ) for overload in ("Tensor", "Scalar")},
+    aten.rsub.Scalar: "{1} - {0}", aten.neg.default: "-{}", aten.reciprocal.default: "1.0 / {}",
+    aten.masked_fill.Scalar: "tl.where({1} != 0, {2}, {0})", aten.masked_fill.Tensor: "tl.where({1} != 0, {2}, {0})",
+    aten.where.self: "tl.where({0} != 0, {1}, {2})", aten.maximum.default: "tl.maximum({}, {})",
+    aten.minimum.default: "tl.minimum({}, {})", aten.abs.default: "tl.abs({})", aten.exp.default: "tl.exp({})",
+    aten.tanh.default: "libdevice.tanh({})",
+}  # fmt: skip
+"""What is done to scores, as text of their arguments."""
+
+LOWEST = -1e30
+"""A score up to this one is none beside any other: its share is 0 in float32."""
+
+
+class Chain:
+    """The text of what is done to scores. tensors, numbers: what it reads, by name. names: of scores after each step.
+    sides: of the scores after each step. band: see `masks`."""
+
+    def __init__(self, graph: GraphModule, product: Node, sides: tuple[Side, ...]) -> None:
+        self._graph, self._ends = graph, sides[-2:]
+        self.tensors: dict[str, Node] = {}
+        self.numbers: dict[str, Node | float] = {}
+        self.names: dict[Node, str] = {product: "score"}
+        self.sides: dict[Node, tuple[Side, ...]] = {product: sides}
+        self.lines: list[str] = []
+        self.band: Band | None = None
+
+    def add(self, step: Node, later: Sequence[Node]) -> bool:
+        """Write one step; False for one that cannot be written. later: the steps after it."""
+        read = [one for one in step.args if isinstance(one, Node) and one in self.names]
+        if step.target not in STEPS:
+            sides = through(step, self.sides[read[0]])
+            self.names[step] = self.names[read[0]]
+            if sides is not None:
+                self.sides[step] = sides
+            return sides is not None
+        sides = self.sides[read[0]]
+        if any(self.sides[one] != sides for one in read):
+            return False
+        is_last = all(len(users(one)) == 1 for one in read) and len({*read}) == 1
+        name = self.names[read[0]] if is_last else f"score_{len(self.names)}"
+        self.names[step], self.sides[step] = name, sides
+        band = self._band(step, read) if self.band is None and all(map(_only_scales, later)) else None
+        if band is not None:
+            self.band, apart = band, "column[None, :] - row[:, None]"
+            within = [f"({apart} {sign} {limit})" for sign, limit in ((">=", band.least), ("<=", band.most)) if limit]
+            self.lines.append(f'{name} = tl.where({" & ".join(within)}, {self.names[read[0]]}, float("-inf"))')
+            return True
+        words = [self._said(one, sides) for one in step.args]
+        if "" in words:
+            return False
+        self.lines.append(f"{name} = {STEPS[step.target].format(*words)}")
+        return True
+
+    def _band(self, step: Node, read: Sequence[Node]) -> Band | None:
+        """The band of a step that masks all else, if it is one."""
+        if step.target is aten.masked_fill.Scalar and step.args[0] is read[0]:
+            _, mask, fill = step.args
+            band = band_of(self._graph, mask, lambda values: values == 0)  # type: ignore[arg-type]
+        elif step.target is aten.add.Tensor and len(read) == 1:
+            (mask,), fill = [one for one in step.args if one is not read[0]], LOWEST
+            band = band_of(self._graph, mask, _left_by_bias) if isinstance(mask, Node) else None
+        else:
+            return None
+        if band is None or (band.least is None and band.most is None) or not isinstance(fill, int | float):
+            return None
+        leaves_each = band.least is None and band.most is not None and band.most.isdecimal()
+        return band if fill == -math.inf or (fill <= LOWEST and leaves_each) else None
+
+    def _said(self, given: Any, sides: Sequence[Side]) -> str:
+        """An argument of a step as text; "" for one that cannot be read."""
+        if isinstance(given, int | float):
+            return f'float("{given}")' if math.isinf(given) or math.isnan(given) else repr(given)
+        if not isinstance(given, Node):
+            return ""
+        if given in self.names:
+            return self.names[given]
+        value = given.meta["val"]
+        if not isinstance(value, Tensor):
+            name = next((name for name, known in self.numbers.items() if known is given), "")
+            name = name or f"number_{len(self.numbers) + 1}"
+            self.numbers[name] = given
+            return name
+        *pairs, rows, columns = sides
+        is_apart = [*map(len, pairs)] in ([0], [1], [0, 1], [1, 1])  # batch and heads as the kernel has them
+        if value.dim() > (len(sides) if is_apart else 2) or (rows, columns) != self._ends:
+            return ""
+        name = f"{'mask' if value.dtype == torch.bool else 'bias'}_{len(self.tensors) + 1}"
+        self.tensors[name] = given
+        place = " + ".join([f"batch * {name}_batch", f"head * {name}_head", f"row[:, None] * {name}_row",
+                            f"column[None, :] * {name}_column"])  # fmt: skip
+        self.lines.append(f"{name} = tl.load({name}_ptr + {place}, mask=inside, other=0)")
+        return name
+
+
+def _left_by_bias(values: Tensor) -> Tensor | None:
+    left = values == 0
+    return left if bool((values[~left] <= LOWEST).all()) else None
+
+
+def _only_scales(step: Node) -> bool:
+    """Whether a step leaves minus infinity as it is, and the order of all else."""
+    if step.target not in (aten.mul.Tensor, aten.mul.Scalar, aten.div.Tensor, aten.div.Scalar):
+        return False
+    given: Any = step.args[1]
+    by = given.meta["val"] if isinstance(given, Node) else given
+    return not isinstance(by, Tensor) and (by.node.hint if isinstance(by, SymInt | SymFloat) else by) > 0
+
+
+def users(node: Node) -> list[Node]:
+    """What reads a tensor's elements, and not its sizes."""
+    return [one for one in node.users if not isinstance(one.meta.get("val"), SymInt)]
