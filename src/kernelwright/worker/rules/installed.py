@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
+import sys
 from pathlib import Path
 
 from kernelwright.source import parse as syntax
@@ -24,7 +24,8 @@ def is_installed(module: str, name: str | None = None) -> bool:
 def _names_of(module: str) -> frozenset[str] | None:
     """The names that a module's file binds; None if there is no file that parses."""
     top, *parts = module.split(".")
-    found = importlib.util.find_spec(top)
+    specs = (finder.find_spec(top, None) for finder in sys.meta_path)  # whatever stands in for it in `sys.modules`
+    found = next((spec for spec in specs if spec is not None), None)
     if found is None or not found.submodule_search_locations:
         return None
     place = Path(next(iter(found.submodule_search_locations)), *parts)
