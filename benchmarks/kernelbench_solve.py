@@ -88,6 +88,11 @@ class UnfinishedError(Exception):
 def main() -> None:
     options = arguments().parse_args()
     files = chosen(options.folder, options.draw, options.only)
+    if options.again is not None:
+        files = again(files, read(options.again))
+    if options.dry:
+        print(*map(name_of, files), sep="\n")
+        return
     known = {row["file"] for row in read(options.out)}
     end_s = time.monotonic() + 60 * options.minutes
     lock, cache = threading.Lock(), Path(tempfile.mkdtemp(prefix="solve-cache-"))
@@ -192,6 +197,13 @@ def arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("--dtype", help="cast modules and inputs to this dtype")
     parser.add_argument("--only", default="", help="a regular expression that LEVEL/FILE has to match")
+    parser.add_argument(
+        "--again",
+        type=Path,
+        metavar="ROWS",
+        help="of the files in these rows only those that failed or were slower, the slowest first; then the others",
+    )
+    parser.add_argument("--dry", action="store_true", help="print which files would be run, in their order")
     parser.add_argument("--workers", type=int, default=1, help="problems under way at once")
     parser.add_argument("--gpus", type=int, help="spread the problems over this many GPUs (default: one)")
     parser.add_argument("--memory", type=float, help="GiB of a GPU for problems under way at once")
@@ -209,6 +221,16 @@ def chosen(folder: Path, draw: str, only: str = "") -> list[Path]:
     for level, count in (part.split("=") for part in draw.split(",")):
         files += sorted((folder / f"level{level}").glob("*.py"), key=by_hash)[: int(count)]
     return [file for file in sorted(files, key=by_hash) if re.search(only, name_of(file))]
+
+
+def again(files: Sequence[Path], rows: Sequence[Row]) -> list[Path]:
+    """The files of earlier rows that failed or were slower than the best of PyTorch, those with most to win first, then
+    the files without a row."""
+    lost = {row["file"]: row.get("ratio") or 0.0 for row in rows
+            if row["outcome"] == "failed" or row.get("verdict") == "slower"}  # fmt: skip
+    known = {row["file"] for row in rows}
+    tried = sorted((file for file in files if name_of(file) in lost), key=lambda file: lost[name_of(file)])
+    return [*tried, *(file for file in files if name_of(file) not in known)]
 
 
 def by_hash(file: Path) -> str:

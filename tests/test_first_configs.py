@@ -35,6 +35,15 @@ def test_a_tile_in_half_precision_is_no_wider_than_the_result(columns: int, bloc
 
 
 @pytest.mark.parametrize(
+    ("channels", "block"), [(16, 16), (24, 32), (32, 32), (48, 64), (64, 64), (96, 32), (128, 64), (1000, 64)]
+)
+def test_a_step_of_a_convolution_in_half_precision_has_no_more_channels_than_it_must(channels: int, block: int) -> None:
+    shared_bytes = TARGETS["sm_90"].shared_bytes_per_block
+    assert tile_for(2, shared_bytes, 128, channels)["BLOCK_K"] == block
+    assert tile_for(4, shared_bytes, 128, channels)["BLOCK_K"] == tile_for(4, shared_bytes, 128)["BLOCK_K"]
+
+
+@pytest.mark.parametrize(
     ("target", "length", "is_read_twice", "change"),
     [("sm_90", 65536, True, LONG), ("sm_90", 131072, True, SHORT), ("sm_90", 65536, False, SHORT),
      ("sm_90", 16384, True, SHORT), ("sm_89", 131072, True, SHORT), ("sm_100", 131072, True, LONG),

@@ -245,6 +245,18 @@ def test_files_of_level_2_and_their_order_are_drawn_by_their_names(solving: Modu
     assert [solving.name_of(one) for one in solving.chosen(folder, "1=6,2=2", "level1/3")] == ["level1/3_problem.py"]
 
 
+def test_files_that_lost_are_run_again_with_most_to_win_first(solving: ModuleType, folder: Path) -> None:
+    rows = [
+        {"file": "level1/0_problem.py", "outcome": "solved", "ratio": 0.9, "verdict": "slower"},
+        {"file": "level1/1_problem.py", "outcome": "solved", "ratio": 0.2, "verdict": "slower"},
+        {"file": "level1/2_problem.py", "outcome": "failed"},
+        {"file": "level1/3_problem.py", "outcome": "solved", "ratio": 1.5, "verdict": "faster"},
+        {"file": "level1/4_problem.py", "outcome": "left"},
+    ]
+    files = solving.again(solving.chosen(folder, "1=6"), rows)
+    assert [solving.name_of(one) for one in files] == [f"level1/{number}_problem.py" for number in (2, 1, 0, 5)]
+
+
 def test_means_over_all_files_take_what_is_left_as_one(solving: ModuleType) -> None:
     def solved(kernel: float, compiled: float | None, ratio: float, verdict: str) -> dict[str, Any]:
         times = {"best": [kernel, None], "compile": [compiled, None]}

@@ -49,10 +49,15 @@ LEAST_BLOCK = 16
 """Smallest side of a block of `tl.dot`."""
 
 
-def tile_for(itemsize: int, shared_bytes: int, columns: int) -> dict[str, int]:
+def tile_for(itemsize: int, shared_bytes: int, columns: int, channels: int | None = None) -> dict[str, int]:
     """The config of a template whose products are not split. itemsize: bytes of an element of both factors.
-    shared_bytes: that a block of the GPU may have. columns: of the result."""
-    tile = {**HALF_TILE, "BLOCK_N": min(HALF_TILE["BLOCK_N"], _block_of(columns))} if itemsize == 2 else TILE
+    shared_bytes: that a block of the GPU may have. columns: of the result. channels: of a convolution that multiplies
+    those under one element of the window at a time; a step has no more of them than it must."""
+    half = {"BLOCK_N": min(HALF_TILE["BLOCK_N"], _block_of(columns))}
+    if channels is not None:
+        blocks = (most, most // 2) if _block_of(channels) >= (most := HALF_TILE["BLOCK_K"]) else (_block_of(channels),)
+        half["BLOCK_K"] = min(blocks, key=lambda block: -(-channels // block) * block)
+    tile = {**HALF_TILE, **half} if itemsize == 2 else TILE
     step_bytes = (tile["BLOCK_M"] + tile["BLOCK_N"]) * tile["BLOCK_K"] * itemsize
     return {**tile, "num_stages": max(1, min(STAGES, shared_bytes // step_bytes - 1))}
 

@@ -137,6 +137,20 @@ def test_a_convolution_whose_outputs_read_no_input_is_left_to_the_library(
     assert all(one.library_calls[0].operator == "convolution.default" for one in found.templates)
 
 
+def test_a_step_in_half_precision_has_the_channels_under_one_element(
+    shared_worker: StartedWorker, tmp_path: Path
+) -> None:
+    """Of 64 in a step, tensor cores would multiply 32 zeros."""
+    (tmp_path / "half.py").write_text(
+        PROBLEM.format(layers="nn.Conv2d(32, 48, 3)", large=64, sizes="batch, 32, side, side", small=5)
+    )
+    shared_worker().load(str(tmp_path / "half.py"), Loading(library="none", dtype="float16"))
+    source = candidate_text(shared_worker().generate(), "none")
+    assert re.findall(r"^(BLOCK_[NK])\w* = (\d+)", source, re.MULTILINE) == [("BLOCK_N", "64"), ("BLOCK_K", "32")]
+    (copied,) = re.findall(r"def convolution_map\((.*?)\):", source, re.DOTALL)
+    assert "ynumel" in copied, "the copy with channels last is tiled"
+
+
 def test_what_concerns_a_side_is_written_once_for_each() -> None:
     from kernelwright.worker.generate.convolution import text  # imports Inductor, which would delay every test run
 

@@ -205,6 +205,19 @@ def test_the_index_that_is_adjacent_in_memory_is_found_where_products_are_multip
     assert found == column
 
 
+def test_inductor_divides_sides_that_are_multiplied_out(symbols: Symbols) -> None:
+    """It tiles a copy of images with channels last only where it can divide the numbers of all images by an image."""
+    height, width = symbols.values
+    pixels = sympy.expand((height + 1) * (width + 2))
+    sizes = SizeVarAllocator(symbols.env)
+    assert not sizes.statically_known_multiple_of(sympy.expand(3 * height * pixels), pixels)
+    with choosing_by_hints(symbols):
+        assert sizes.statically_known_multiple_of(sympy.expand(3 * height * pixels), pixels)
+        assert sizes.statically_known_multiple_of(sympy.expand(3 * height * pixels), height)
+        assert not sizes.statically_known_multiple_of(sympy.expand(3 * height * pixels + 1), pixels)
+        assert not sizes.statically_known_multiple_of(pixels, sympy.expand(2 * pixels))
+
+
 def test_the_order_of_strides_is_that_at_the_captured_size(symbols: Symbols) -> None:
     height, width = symbols.values
     graph: Any = SimpleNamespace(sizevars=SizeVarAllocator(symbols.env))

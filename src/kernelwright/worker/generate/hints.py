@@ -24,7 +24,7 @@ from torch._inductor.sizevars import SizeVarAllocator
 from torch._inductor.virtualized import V
 
 from kernelwright.worker.generate.replacing import given_other, replaced, while_replaced
-from kernelwright.worker.generate.symbols import Symbols, values_of
+from kernelwright.worker.generate.symbols import Symbols, values_of, whole_quotient
 
 MOST_IN_ROW = 1 << 15
 """Numbers of a row that 1,024 threads keep, 32 in each. With 64 in each, a norm of rows of 65,535 took 17.97 ms, and in
@@ -78,6 +78,7 @@ def choosing_by_hints(symbols: Symbols) -> Iterator[None]:
     )
     with replaced(
         (SizeVarAllocator, "guard_int_seq", _without_channels),
+        (SizeVarAllocator, "statically_known_multiple_of", _divided),
         (SIMDKernel, "get_strides_of_load", _strides_in_numbers),
         (ir.Layout, "is_stride_ordered", _ordered_in_numbers),
         (tiling_utils, "find_coalesced_var", given_other(_coalesced_in_numbers)),
@@ -102,6 +103,19 @@ def _coalesced_in_numbers(given: dict[str, Any]) -> None:
     """Which index is adjacent in memory. Inductor takes one that is a term of its own for it: of
     `n0*h*w + n0*w + n0 + n1`, symbols that are multiplied out, that would be n0."""
     given["index"] = _in_numbers(given["index"])
+
+
+def _divided(own: Any) -> Any:
+    """Inductor does not divide sums of products, such as the image `(height + 2) * (width + 2)` behind the numbers of
+    all images. What it cannot divide is not tiled."""
+
+    def is_multiple(allocator: Any, numerator: Any, denominator: Any) -> bool:
+        if own(allocator, numerator, denominator):
+            return True
+        numerator, denominator = map(sympy.sympify, (numerator, denominator))
+        return bool(denominator.free_symbols) and whole_quotient(numerator, denominator) is not None
+
+    return is_multiple
 
 
 def _strides_in_numbers(own: Any) -> Any:

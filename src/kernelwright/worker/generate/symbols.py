@@ -138,10 +138,8 @@ class Symbols:
             return None
         if divisor == 1 and (known := self.env.replace(dividend)) != dividend:
             return known  # by the symbol of another side
-        if divisor != 1 and dividend.is_polynomial() and divisor.is_polynomial():
-            whole, rest = sympy.div(dividend, divisor, *sorted(free, key=str))
-            if rest == 0 and all(number.is_Integer for number in sympy.Poly(whole, *free).coeffs()):
-                return whole
+        if divisor != 1 and (whole := whole_quotient(dividend, divisor)) is not None:
+            return whole
         rest, more = self._reduced(dividend, divisor)
         for symbol, (known, known_divisor, known_more) in self.quotients.items():
             known_rest, whole = self._reduced(known, known_divisor)
@@ -265,6 +263,15 @@ class Symbols:
         if None in known.values():
             return None
         return int(dividend.xreplace(known)) // int(divisor.xreplace(known)) + added
+
+
+def whole_quotient(dividend: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr | None:
+    """The quotient of two sums of products of sizes, with whole coefficients; None where the division leaves a rest."""
+    free = sorted(dividend.free_symbols | divisor.free_symbols, key=str)
+    if not free or not (dividend.is_polynomial() and divisor.is_polynomial()):
+        return None
+    whole, rest = sympy.div(dividend, divisor, *free)
+    return whole if rest == 0 and all(one.is_Integer for one in sympy.Poly(whole, *free).coeffs()) else None
 
 
 def values_of(env: ShapeEnv) -> Mapping[sympy.Symbol, Any]:

@@ -8,7 +8,7 @@ config later.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -56,10 +56,10 @@ def in_templates() -> Iterator[None]:
         def generate(template: Any, *args: Any, **kwargs: Any) -> Any:
             if "BLOCK_M" in kwargs:
                 gpu: Any = torch.cuda.get_device_properties(0)
-                columns = kwargs["layout"].size[1 if "GROUPS" in kwargs else -1]
+                groups, columns = kwargs.get("GROUPS"), kwargs["layout"].size[1 if "GROUPS" in kwargs else -1]
                 kwargs |= tile_for(
                     kwargs["input_nodes"][-1].get_dtype().itemsize, gpu.shared_memory_per_block_optin,
-                    value_of(columns) // kwargs.get("GROUPS", 1),
+                    value_of(columns) // (groups or 1), _channels(kwargs) if kwargs.get("BY_ELEMENT") else None,
                 )  # fmt: skip
             if "EVEN_K" in kwargs:  # whether the last block is full; it would depend on size and config
                 kwargs["EVEN_K"] = False
@@ -104,6 +104,12 @@ def _grid(kernel: Any) -> tuple[Any, Any]:
     return sides, [type(side) for side in sides]
 
 
+def _channels(given: Mapping[str, Any]) -> int:
+    """Input channels of a group of a convolution, from the arguments of its template."""
+    x = given["input_nodes"][-2]
+    return value_of(x.get_size()[-1 if given["CHANNELS_LAST"] else 1]) // int(given["GROUPS"])
+
+
 def _noting_tiles(own: Any) -> Any:
     """Notes what a template makes, by the name of its kernel, in the graph."""
 
@@ -117,7 +123,7 @@ def _noting_tiles(own: Any) -> Any:
             tiles = Tiles(rows=rows, columns=columns, depth=depth, in_registers=in_registers)
         else:
             batch, columns, *sides = map(value_of, kernel.call_sizes)
-            channels = value_of(factor.get_size()[-1 if kernel.meta["CHANNELS_LAST"] else 1]) // groups
+            channels = _channels({**kernel.meta, "input_nodes": kernel.input_nodes})
             tiles = Tiles(
                 rows=batch * math.prod(sides) // kernel.meta["PHASES"], columns=columns // groups, is_product=False,
                 depth=channels * kernel.meta["ELEMENTS"], channels=channels if kernel.meta["BY_ELEMENT"] else None,
