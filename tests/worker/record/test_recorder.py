@@ -17,7 +17,7 @@ from kernelwright.model import Status
 from kernelwright.source.parameter_names import as_argument, matched
 from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.faults import Expected, faults
-from kernelwright.worker.plan.plan import Copy, Descriptor, Fill, Launch, Plan, Tuple, Value
+from kernelwright.worker.plan.plan import KEPT, Copy, Descriptor, Fill, Launch, Plan, Tuple, Value
 from kernelwright.worker.plan.plan import Tensor as Pointer
 from kernelwright.worker.record import recorder
 from kernelwright.worker.record.messages import RecordCases
@@ -773,6 +773,48 @@ def test_what_is_computed_at_construction_cannot_be_used(made: str) -> None:
     status, why = refusal(source, {"x": X}, parameters={"layer.weight": torch.empty(6, 6), "layer.bias": BIAS})
     assert status is Status.REJECTED
     assert "neither an input nor a parameter" in why
+
+
+SPARE = ("y = torch.empty_like(x)", "copy[(1,)](x, self.spare, 1, BLOCK=1)", "copy[(1,)](self.spare, y, 1, BLOCK=1)")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "self.spare = torch.empty(8, 6, device='cuda')",
+        "self.spare = torch.zeros((8, 6), device=torch.device('cuda'))",
+        "self.spare = torch.empty(8, 6).cuda()",
+        "self.spare = torch.empty(8, 6, device='cuda').zero_().view(6, 8)[1:]",
+        "self.register_buffer('spare', torch.empty(8, 6, device='cuda'), persistent=False)",
+    ],
+)
+def test_memory_that_construction_only_allocates_is_scratch_of_every_call(made: str) -> None:
+    plan = plan_of(module(*SPARE, "return y", init=(made,)), {"x": X})
+    assert [(one.origin, one.name, one.nbytes) for one in plan.buffers] == [
+        ("input", "x", X.nbytes), ("scratch", "", X.nbytes), ("scratch", KEPT, 8 * 6 * 4),
+    ]  # fmt: skip
+    written, read = plan.launches[0].arguments["y_ptr"], plan.launches[1].arguments["x_ptr"]
+    assert written == read
+    assert isinstance(written, Pointer)
+    assert written.view.buffer == 2
+
+
+@pytest.mark.parametrize(
+    ("made", "back", "word"),
+    [
+        ("torch.empty(8, 6)", "y", 'write device="cuda"'),
+        ("torch.empty(4, 6, device='cuda')", "self.spare", "the next call overwrites it"),
+        ("torch.empty(4, 6, device='cuda')", "self.spare.view(-1)[:24].view(4, 6)", "the next call overwrites it"),
+        ("torch.empty(4, 6, device='cuda').fill_(1)", "y", "neither an input nor a parameter"),
+        ("torch.zeros(4, 6, device='cuda').uniform_()", "y", "neither an input nor a parameter"),
+        ("torch.full((4, 6), 0.5, device='cuda')", "y", "neither an input nor a parameter"),
+        ("nn.Parameter(torch.zeros(4, 6, device='cuda'))", "y", "neither an input nor a parameter"),
+    ],
+)
+def test_memory_of_construction_that_has_values_or_is_returned_is_refused(made: str, back: str, word: str) -> None:
+    status, why = refusal(module(*SPARE, f"return {back}", init=(f"self.spare = {made}",)), {"x": X})
+    assert status is Status.REJECTED
+    assert word in why
 
 
 def test_a_parameter_of_another_shape_is_refused_with_both() -> None:

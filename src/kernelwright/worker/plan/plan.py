@@ -35,6 +35,10 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, tag=True, forbid_unknown_f
     """Base of the tagged steps and arguments."""
 
 
+KEPT = "kept"
+"""The name of scratch memory that is allocated at construction."""
+
+
 class Buffer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A storage. The judge binds the origins "input" and "parameter" by `name`; "scratch" is allocated."""
 
@@ -42,6 +46,11 @@ class Buffer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     nbytes: int
     origin: Literal["input", "parameter", "scratch"]
     name: str = ""
+
+
+def is_kept(buffer: Buffer) -> bool:
+    """Whether a buffer is memory that the candidate's module allocates at construction and uses in every call."""
+    return buffer.origin == "scratch" and buffer.name == KEPT
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -58,6 +58,8 @@ class SayCuda(TorchFunctionMode):
         elif name == "type" and len(args) == 1 and not kwargs:
             return func(*args).replace("meta", CUDA.type)
         elif name in ("cuda", "pin_memory"):
+            if name == "cuda":
+                self.trace.to_device(args[0])
             return args[0]
         elif name in ("cpu", "numpy", "tolist", "item", "__repr__", "__format__"):
             raise Refused(f"the host code reads values ({name}()); what it does may depend on shapes only")
@@ -71,6 +73,8 @@ class SayCuda(TorchFunctionMode):
                 if made.numel():
                     raise Refused(f"torch.{name} without device=: it would allocate on the CPU")
                 self.trace.elsewhere.add(made.untyped_storage()._cdata)
+            if kwargs.get("device") is not None and torch.device(kwargs["device"]).type != "cpu":
+                self.trace.to_device(made)
             return made
         elif kwargs.get("device") is not None:
             self._on_gpu(kwargs["device"])

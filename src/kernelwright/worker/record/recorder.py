@@ -118,6 +118,7 @@ def planned(module: ModuleType, case: CaseShape, trace: Trace) -> plan.Plan:
         meta(codec.record(value, TensorSpec)) if place in case.init_tensors else value
         for place, value in enumerate(case.init)
     ]
+    trace.spare.clear()  # what construction is given is not what it allocates
     call, arguments = called(module, case, parameters, init, trace)
     roots = (vars(module), None if isinstance(call, Both | ForwardAndBackward) else call, *parameters.values())
     first = one_call(call, arguments, case, parameters, trace)
@@ -191,10 +192,13 @@ def one_call(
     if returns != case.returns or not all(isinstance(o, torch.Tensor) for o in outputs):
         nesting = f", nested as {case.returns}" if case.returns else ""
         raise Refused(f"the call returned {described(result)}; a tensor or a tuple of tensors was expected{nesting}")
+    views = tuple(trace.view(one, "an output") for one in outputs)
+    if any(plan.is_kept(trace.buffers[view.buffer]) for view in views):
+        raise Refused("an output is memory that construction allocates: the next call overwrites it; allocate it in "
+                      "the call")  # fmt: skip
     return plan.Plan(
-        buffers=tuple(trace.buffers.values()), steps=tuple(trace.steps),
-        outputs=tuple(trace.view(o, "an output") for o in outputs), single=isinstance(result, torch.Tensor),
-        returns=returns, forward=trace.forward,
+        buffers=tuple(trace.buffers.values()), steps=tuple(trace.steps), outputs=views,
+        single=isinstance(result, torch.Tensor), returns=returns, forward=trace.forward,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from kernelwright.model import LibraryMode
 from kernelwright.worker.plan.operators import OPERATORS
 from kernelwright.worker.plan.plan import (
+    KEPT,
     MAX_STEPS,
     Argument,
     Buffer,
@@ -81,6 +82,8 @@ class Trace(TorchDispatchMode):
         super().__init__()
         self.library = library
         self.alive: list[torch.Tensor] = []
+        self.spare: dict[int, bool] = {}
+        """By storage that construction allocated and did not write, whether it is on the device."""
         self.start()
 
     def start(self) -> None:
@@ -104,6 +107,8 @@ class Trace(TorchDispatchMode):
         buffer = self.by_storage.get(tensor.untyped_storage()._cdata)
         if tensor.is_conj() or tensor.is_neg():
             raise Refused(f"{what} is a view that negates what it reads, as .conj().imag does; negate in a kernel")
+        if buffer is None and not isinstance(tensor, torch.nn.Parameter):
+            buffer = self._spare(tensor, what)
         if buffer is None:
             known = ", ".join(one.name for one in self.buffers.values() if one.origin == "parameter")
             raise Refused(
@@ -113,6 +118,31 @@ class Trace(TorchDispatchMode):
             )
         return View(buffer=buffer, dtype=str(tensor.dtype).removeprefix("torch."), shape=tuple(tensor.shape),
                     stride=tuple(tensor.stride()), offset=int(tensor.storage_offset()))  # fmt: skip
+
+    def _spare(self, tensor: torch.Tensor, what: str) -> int | None:
+        """The buffer of memory that construction only allocated: scratch of each call, whose values it never keeps."""
+        is_on_device = self.spare.get(tensor.untyped_storage()._cdata)
+        if is_on_device is False:
+            raise Refused(f'{what} is memory that construction allocates on the CPU; write device="cuda" there')
+        return None if is_on_device is None else self._new_buffer(tensor, "scratch", KEPT)
+
+    def to_device(self, tensor: torch.Tensor) -> None:
+        """Note that construction puts a tensor on the device."""
+        if (storage := tensor.untyped_storage()._cdata) in self.spare:
+            self.spare[storage] = True
+
+    def _construct(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run an operator of construction. Memory that it only allocates, or sets to zero, is `spare`."""
+        result = func(*args, **kwargs)
+        packet = func.overloadpacket
+        if packet in ALLOCATE or packet in (aten.zeros, aten.zeros_like, aten.new_zeros):
+            self.alive.append(result)
+            self.spare.setdefault(result.untyped_storage()._cdata, False)
+        elif func._schema.is_mutable and packet is not aten.zero_:
+            for one in (*args, *kwargs.values()):
+                if isinstance(one, torch.Tensor):
+                    self.spare.pop(one.untyped_storage()._cdata, None)
+        return result
 
     def is_elsewhere(self, *given: object) -> bool:
         """Whether one of these is, or holds, a tensor that is not on the device."""
@@ -137,7 +167,7 @@ class Trace(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if not self.recording:
-            return func(*args, **kwargs)
+            return self._construct(func, args, kwargs)
         if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"):
             with self:  # torch.inference_mode does not decompose composite operators
                 return func.decompose(*args, **kwargs)
@@ -234,12 +264,13 @@ class Trace(TorchDispatchMode):
                 raise Refused(f"{func} copied where a view was expected")
         return result
 
-    def _new_buffer(self, tensor: torch.Tensor, origin: Any, name: str) -> None:
+    def _new_buffer(self, tensor: torch.Tensor, origin: Any, name: str) -> int:
         storage = tensor.untyped_storage()
         number = len(self.buffers)
         self.alive.append(tensor)  # otherwise a new storage could get the address of a freed one
         self.by_storage[storage._cdata] = number
         self.buffers[number] = Buffer(id=number, nbytes=storage.nbytes(), origin=origin, name=name)
+        return number
 
     def _fill(self, target: torch.Tensor, value: Any) -> None:
         if isinstance(value, torch.Tensor):

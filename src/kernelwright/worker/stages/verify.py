@@ -19,7 +19,7 @@ from kernelwright.text.escape import legible
 from kernelwright.worker.bench.messages import Order, Reserve, Run
 from kernelwright.worker.judge.messages import AddPlan, Again, Check, Draws, Fill, Measure, Unjudged
 from kernelwright.worker.plan.layout import Layout
-from kernelwright.worker.plan.plan import Plan, backward_twice, forward_alone, views
+from kernelwright.worker.plan.plan import Plan, backward_twice, forward_alone, is_kept, views
 from kernelwright.worker.plan.stores import uncovered
 from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.processes.outcome import Ended, Lost
@@ -33,6 +33,10 @@ INTERPRET_BYTES = 64 << 20
 
 OTHER_ORDERS: dict[int, Order] = {1: "reversed", 2: "shuffled"}
 """Which draws, counted from 0, the interpreter runs with programs in another order. A case has three or more."""
+
+GARBAGE = (
+    "memory that construction allocates holds garbage at the start of a call, zeros too: write it before it is read"
+)
 
 STALE = "on memory that an earlier call left behind"
 
@@ -84,6 +88,8 @@ def verify(subject: Subject, case: Case) -> CaseResult:
                 )
             order = "forward" if processes.on_gpu else OTHER_ORDERS.get(count, "forward")
             for result in _replays(subject, case.name, plan, draw, order):
+                if result.status is Status.WRONG and any(map(is_kept, plan.buffers)):
+                    return msgspec.structs.replace(result, reason=f"{result.reason}; {GARBAGE}")
                 if result.status is not Status.PASSED:
                     return result
                 results.append(result)
