@@ -53,6 +53,29 @@ def sentences() -> Sentences:
     return msgspec.convert(tomllib.loads(shipped("kernelwright.prompts", "sentences.toml")), Sentences)
 
 
+class Rejection(msgspec.Struct, frozen=True):
+    """What a repair prompt says of a rejection whose reason contains one of `words`."""
+
+    words: tuple[str, ...]
+    rule: str
+    example: str
+
+
+@functools.cache
+def rejections() -> tuple[Rejection, ...]:
+    """The content of prompts/rejections.toml, in order: the first that fits is shown."""
+    read = tomllib.loads(shipped("kernelwright.prompts", "rejections.toml"))
+    return tuple(msgspec.convert(read["rejection"], list[Rejection]))
+
+
+def cure(reason: str) -> str:
+    """The rule that a rejected candidate breaks, with an example; "" where none is known."""
+    for one in rejections():
+        if any(words in reason for words in one.words):
+            return f"The rule: {one.rule} For example:\n\n{fenced(one.example)}"
+    return ""
+
+
 # --- the task -----------------------------------------------------------------------------------------------
 
 
@@ -270,6 +293,8 @@ def failure(trial: Trial, info: ProblemInfo) -> str:
     if evaluation is None:
         return trial.proposal.error or "It has no evaluation."
     parts = [f"Status: **{evaluation.status.value}**. {evaluation.reason}".strip()]
+    if evaluation.status is Status.REJECTED and (rule := cure(evaluation.reason)):
+        parts.append(rule)
     rows = [
         [result.case, result.status.value, error_text(result), shortened(result.reason, 300)]
         for result in shown_results(evaluation, info)
