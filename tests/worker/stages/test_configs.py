@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from evaluated import StartedWorker
@@ -57,9 +59,9 @@ def config(block: int, covered: int, warps: int = 4) -> str:
     return f'triton.Config({{"BLOCK": {block}, "COVERED": {covered}}}, num_warps={warps}),'
 
 
-@pytest.fixture(scope="module")
-def worker(shared_worker: StartedWorker, tmp_path_factory: pytest.TempPathFactory) -> ProcessWorker:
-    file = tmp_path_factory.mktemp("configs") / "double.py"
+@pytest.fixture
+def worker(shared_worker: StartedWorker, tmp_path: Path) -> ProcessWorker:
+    file = tmp_path / "double.py"
     file.write_text(PROBLEM)
     worker = shared_worker()
     worker.load(str(file))
@@ -91,3 +93,44 @@ def test_configs_that_were_not_run_are_named(worker: ProcessWorker) -> None:
     assert found.status is Status.PASSED
     (named,) = found.unjudged
     assert named.startswith("autotune:double=1 (BLOCK=48, COVERED=48, num_warps=4, num_stages=3): compile_error")
+
+
+PRUNED = """\
+def fitting(configs, named, **meta):
+    return [one for one in configs if KEPT]
+
+
+@triton.autotune("""
+
+
+def pruned(kept: str) -> str:
+    """The kernel with a function that keeps the configs `one` for which an expression is true."""
+    made = KERNEL.replace("@triton.autotune(", PRUNED.replace("KEPT", kept))
+    return made.replace('key=["n"])', 'key=["n"], prune_configs_by={"early_config_prune": fitting})')
+
+
+CONFIGS = "\n    ".join([config(64, 1), config(32, 32), config(128, 31), config(128, 128)])
+
+
+def test_a_config_that_the_file_leaves_out_is_not_judged(worker: ProcessWorker) -> None:
+    source = pruned('one.kwargs["BLOCK"] == one.kwargs["COVERED"]').replace("CONFIGS", CONFIGS)
+    found = worker.evaluate(Candidate(source=source), "verify")
+    assert (found.status, found.autotune_moved) == (Status.PASSED, {"double": 1}), found.reason
+    assert len(found.unjudged) == 2
+    for index, named in zip((0, 2), found.unjudged, strict=True):
+        assert named.startswith(f"autotune:double={index} (")
+        assert "early_config_prune of double leaves out the judged config" in named
+
+
+def test_a_wrong_config_that_the_file_keeps_makes_it_wrong(worker: ProcessWorker) -> None:
+    source = pruned('one.kwargs["BLOCK"] >= 32 and one.kwargs["COVERED"] > 1').replace("CONFIGS", CONFIGS)
+    found = worker.evaluate(Candidate(source=source), "verify")
+    assert found.status is Status.WRONG
+    assert "with autotune:double=2" in found.reason
+
+
+def test_a_config_that_a_stated_case_leaves_out_is_refused_where_no_other_is_kept(worker: ProcessWorker) -> None:
+    source = pruned('one.kwargs["COVERED"] == (32 if named["n"] == 70 else 128)').replace("CONFIGS", CONFIGS)
+    found = worker.evaluate(Candidate(source=source), "verify")
+    assert found.status is Status.REJECTED
+    assert "leaves out the judged config 1 here" in found.reason

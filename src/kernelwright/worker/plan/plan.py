@@ -175,7 +175,8 @@ def backward_twice(plan: Plan, part: Forward) -> Plan:
 class Recording(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The recorder's result for one case: a plan, or a status with its reason. taken: the numbers of the branches of
     host code that ran, as `source.branches` counts them. refused: whether a `raise` or `assert` statement of the host
-    code itself raised the error."""
+    code itself raised the error. pruned: for autotuned kernels, the numbers of the configs that `early_config_prune`
+    leaves out on this case."""
 
     case: str
     plan: Plan | None = None
@@ -183,6 +184,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     reason: str = ""
     taken: tuple[int, ...] = ()
     refused: bool = False
+    pruned: dict[str, tuple[int, ...]] = {}
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

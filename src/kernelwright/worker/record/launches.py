@@ -64,8 +64,12 @@ class CompiledKernel:
 class RecordLaunches:
     """Context in which Triton launches are appended to the trace instead of being run."""
 
-    def __init__(self, trace: Trace, choices: dict[str, int], tuned: dict[str, int]) -> None:
-        self.trace, self.choices, self.tuned = trace, choices, tuned
+    def __init__(
+        self, trace: Trace, choices: dict[str, int], tuned: dict[str, int], pruned: dict[str, tuple[int, ...]]
+    ) -> None:
+        """choices: the config of each kernel. tuned, pruned: get the number of configs of each kernel, and those that
+        its `early_config_prune` leaves out."""
+        self.trace, self.choices, self.tuned, self.pruned = trace, choices, tuned, pruned
         self.names: dict[int, str] = {}
 
     def __enter__(self) -> dict[int, str]:
@@ -101,6 +105,11 @@ class RecordLaunches:
         index = self.choices.get(name, 0)
         if not 0 <= index < len(tuner.configs):
             raise Refused(f"autotune:{name} = {index}, but there are {len(tuner.configs)} configs")
+        if tuner.early_config_prune and len(tuner.configs) > 1:
+            given = dict(zip(tuner.arg_names, args, strict=False))
+            kept = [*tuner.early_config_prune(tuner.configs, given, **kwargs)]
+            out = {number for number, config in enumerate(tuner.configs) if config not in kept}
+            self.pruned[name] = tuple(sorted(out.union(self.pruned.get(name, ()))))
         config = tuner.configs[index]
         tuner.best_config = config
         if config.pre_hook is not None:

@@ -63,16 +63,19 @@ def record(job: RecordCases, scratch: Path) -> Recorded:
     module: ModuleType | None = None
     taken: set[int] = set()
     taken_by_import: set[int] = set()
+    pruned: dict[str, tuple[int, ...]] = {}
     for case in job.cases:
         taken.clear()
-        with faked(target, job.library) as trace, RecordLaunches(trace, job.autotune, tuned) as names:
+        pruned.clear()
+        with faked(target, job.library) as trace, RecordLaunches(trace, job.autotune, tuned, pruned) as names:
             try:
                 if module is None:
                     module = imported(job.source, scratch, taken)
                     taken_by_import = set(taken)
                 names.update(kernel_names(module, syntax.parse(job.source)))
                 made = planned(module, case, trace)
-                recordings.append(Recording(case=case.name, plan=made, taken=tuple(sorted(taken | taken_by_import))))
+                ran = tuple(sorted(taken | taken_by_import))
+                recordings.append(Recording(case=case.name, plan=made, taken=ran, pruned={**pruned}))
             except BaseException as error:  # noqa: BLE001 - a candidate may raise anything, SystemExit too; each is a result
                 status, reason = blame(error)
                 refused = is_refusal(error, job.source)
@@ -80,7 +83,7 @@ def record(job: RecordCases, scratch: Path) -> Recorded:
                 recordings.append(Recording(case=case.name, status=status, reason=reason, refused=refused, taken=ran))
     if job.constants and not job.cases:
         with (
-            faked(target, job.library) as trace, RecordLaunches(trace, {}, {}), contextlib.suppress(BaseException),
+            faked(target, job.library) as trace, RecordLaunches(trace, {}, {}, {}), contextlib.suppress(BaseException),
         ):  # fmt: skip
             module = imported(job.source, scratch, taken)
     constants = {name: text for name in job.constants if hasattr(module, name)

@@ -283,7 +283,10 @@ class Subject:
 
     def _record(self, cases: list[str]) -> None:
         recorded = self._recorded(self.source, cases)
-        self.autotune = recorded.autotune
+        if moved := self._kept_by_more(recorded):
+            self.autotune_moved |= moved
+            recorded = self._recorded(self.source, cases)
+        self.autotune, chosen = recorded.autotune, self.autotune_moved | self.autotune_stated
         for shape, recording in zip(self._shapes(cases), recorded.recordings, strict=True):
             expected = Expected(
                 kernels=self.kernels, given=given(shape), mutates=bool(shape.mutates),
@@ -291,11 +294,32 @@ class Subject:
                 gradients=shape.input_names[len(shape.input_names) - shape.gradients :],
             )  # fmt: skip
             outcome = accepted(recording, expected)
+            pruned = next((one for one, out in recording.pruned.items() if chosen.get(one, 0) in out), None)
+            if pruned is not None:
+                why = f"early_config_prune of {pruned} leaves out the judged config {chosen.get(pruned, 0)} here"
+                sized = Property(name="sized", shown_by="refused", detail=why)
+                outcome = CaseResult(case=shape.name, status=Status.REJECTED, reason=why, serves=(sized,))
             if isinstance(outcome, Plan):
                 self.plans[recording.case] = outcome
                 self.taken[recording.case] = frozenset(recording.taken)
             else:
                 self.unplanned[recording.case] = outcome
+
+    def _kept_by_more(self, recorded: Recorded) -> dict[str, int]:
+        """For autotuned kernels without a stated config the first of those that are left out on the fewest cases, of
+        which stated ones count more, where it is not the one that was recorded."""
+        stated = self._stated()
+
+        def lost(kernel: str, index: int) -> tuple[int, int]:
+            cases = [one.case in stated for one in recorded.recordings if index in one.pruned.get(kernel, ())]
+            return sum(cases), len(cases)
+
+        found: dict[str, int] = {}
+        for kernel in recorded.autotune.keys() - self.autotune_stated.keys():
+            first = self.autotune_moved.get(kernel, 0)
+            best = min(range(first, recorded.autotune[kernel]), key=lambda index: lost(kernel, index), default=first)
+            found |= {kernel: best} if best != first else {}
+        return found
 
     def shipped(self, results: Sequence[CaseResult]) -> tuple[str | None, tuple[str, ...]]:
         """The judged source without the branches that no judged case took (None if it equals the candidate's), and the
