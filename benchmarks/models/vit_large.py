@@ -1,0 +1,13 @@
+"""ViT-L/16 of timm: a batch of 64 images."""
+
+import timm
+import torch
+from decoder import TINY
+
+
+def build():
+    return timm.create_model("vit_tiny_patch16_224" if TINY else "vit_large_patch16_224").to(torch.bfloat16)
+
+
+def inputs():
+    return {"images": [torch.randn(2 if TINY else 64, 3, 224, 224, dtype=torch.bfloat16)]}
