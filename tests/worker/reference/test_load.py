@@ -506,6 +506,7 @@ def test_a_constructor_may_look_at_values_that_it_counted_beside_tensors_of_any_
         "        return x * self.scale * self.rates[-1] + self.places[: x.shape[1]]",
     )
     made = "super().__init__()\n        self.rates = [rate.item() for rate in torch.linspace(0, 0.5, 3)]\n"
+    made += "        self.parts = [one.tolist() for one in torch.linspace(0, 0.5, 3).split((1, 2))]\n"
     made += "        self.places = torch.arange(1 << 40)\n"
     rows = [{"name": "huge", "params": {"ROWS": 1 << 40}}]
     problem = load_problem(str(write(drawn, ("super().__init__()\n", made), cases={"cases": rows})))

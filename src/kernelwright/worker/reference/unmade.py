@@ -14,13 +14,7 @@ from typing import Any
 
 import torch
 from torch import SymInt, Tensor
-from torch._subclasses.fake_tensor import (
-    DataDependentOutputException,
-    DynamicOutputShapeException,
-    FakeTensor,
-    FakeTensorMode,
-    unset_fake_temporarily,
-)
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
@@ -92,7 +86,7 @@ class _CountedForReal(TorchFunctionMode):
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         if any(isinstance(one, FakeTensor | SymInt) for one in leaves) or not (tensors or func in COUNTED):
             return func(*args, **kwargs)
-        with contextlib.suppress(DataDependentOutputException, DynamicOutputShapeException):  # it reads values
+        with contextlib.suppress(RuntimeError):  # it reads values
             with _disable_current_modes(), self.mode:  # a recorder sees each call once, whatever its size
                 copies, named = tree_map(lambda leaf: self.mode.from_tensor(leaf) if isinstance(leaf, Tensor) else leaf,
                                          (args, kwargs))  # fmt: skip
