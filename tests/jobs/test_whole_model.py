@@ -147,6 +147,8 @@ def test_an_interrupt_between_checks_leaves_a_survey_that_the_next_replaces(
 
     with monkeypatch.context() as patch:
         patch.setattr(job, "checked", interrupted)
+        shown = list[str]()
         with pytest.raises(KeyboardInterrupt):
-            job.survey_model("net.py", desk=desk())
+            job.survey_model("net.py", desk=desk(), show=shown.append)
+    assert "time by class" in shown[0]
     assert job.survey_model("net.py", desk=desk()).checks == {"double": ""}

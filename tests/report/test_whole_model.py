@@ -7,7 +7,7 @@ import pytest
 
 from fakes import ENVIRONMENT
 from kernelwright.model import Baseline, LeastWork, ModelSurvey, Part, PartCase, PartKind
-from kernelwright.report.whole_model import REACHED_BY_REGIONS, table_of, whole_model_text
+from kernelwright.report.whole_model import REACHED_BY_REGIONS, outcome_text, table_of, times_of_model_text
 from kernelwright.roofline import LAUNCH_US
 
 PEAKS = {"copy_bytes_per_s": 1e12, "read_bytes_per_s": 1e12, "write_bytes_per_s": 1e12, "float32_flop_per_s": 1e13}
@@ -68,7 +68,8 @@ def test_weights_are_shares_of_the_time_and_leave_out_what_is_too_small() -> Non
 
 
 def text(one: ModelSurvey, checks: dict[str, str]) -> str:
-    return whole_model_text(one, table_of(one, WHERE), checks, "models/net", "a fake GPU")
+    found = table_of(one, WHERE)
+    return f"{times_of_model_text(one, found, 'a fake GPU')}\n\n{outcome_text(found, checks, 'models/net')}"
 
 
 def test_the_last_line_ranks_and_names_the_command() -> None:

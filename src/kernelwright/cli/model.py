@@ -25,6 +25,10 @@ def model(ctx: click.Context, desk: Desk, script: str, out: str, max_autotune: b
 
     SCRIPT is executed with your rights.
     """
-    found = job.survey_model(script, out=out, max_autotune=max_autotune, desk=desk)
-    say(str(found), as_json)
+
+    def show(text: str) -> None:
+        say(f"{text}\n", as_json)
+
+    found = job.survey_model(script, out=out, max_autotune=max_autotune, desk=desk, show=show)
+    say(found.outcome_text, as_json)
     say_document(found.document(), as_json)

@@ -16,10 +16,10 @@ from kernelwright.errors import ProblemError, RequestError
 from kernelwright.folders import make_folder, remove_folder, write_file
 from kernelwright.jobs.loading import DERIVED
 from kernelwright.jobs.package_process import run_module
-from kernelwright.jobs.worker import Desk, Shared
+from kernelwright.jobs.worker import Desk, Notify, Shared
 from kernelwright.model import FRAMEWORK, Environment, ModelSurvey, Record
 from kernelwright.problems.gallery import PROBLEM_FILE
-from kernelwright.report.whole_model import Table, table_of, whole_model_text
+from kernelwright.report.whole_model import Table, outcome_text, table_of, times_of_model_text
 from kernelwright.search.schedule import NEAR
 from kernelwright.textfile import parse_json, read_text
 
@@ -49,9 +49,18 @@ class WholeModel(Record, frozen=True, kw_only=True):
     def table(self) -> Table:
         return table_of(self.survey, self.environment)
 
-    def __str__(self) -> str:
+    @property
+    def times_text(self) -> str:
+        """The table, which is there before the checks are."""
         where = self.environment.device or f"no GPU: estimates for {self.environment.target}"
-        return whole_model_text(self.survey, self.table, self.checks, self.folder, where)
+        return times_of_model_text(self.survey, self.table, where)
+
+    @property
+    def outcome_text(self) -> str:
+        return outcome_text(self.table, self.checks, self.folder)
+
+    def __str__(self) -> str:
+        return f"{self.times_text}\n\n{self.outcome_text}"
 
     def document(self) -> dict[str, Any]:
         """What `model --json` prints."""
@@ -66,11 +75,15 @@ class WholeModel(Record, frozen=True, kw_only=True):
         }  # fmt: skip
 
 
-def survey_model(script: str, *, out: str | Path = MODELS, max_autotune: bool = False, desk: Desk) -> WholeModel:
+def survey_model(
+    script: str, *, out: str | Path = MODELS, max_autotune: bool = False, desk: Desk,
+    show: Notify = lambda text: None,
+) -> WholeModel:  # fmt: skip
     """Capture the graphs of a script's module, write problems for its regions to `out`/NAME, and check them.
 
     script: FILE or FILE:FUNCTION, which defines FUNCTION() (`build` if not named) and inputs(). max_autotune: also time
-    this mode of `torch.compile`. Raises `RequestError` for the script, `MachineError` where torch or Triton is missing.
+    this mode of `torch.compile`. show: called with the table before the checks, which may take minutes. Raises
+    `RequestError` for the script, `MachineError` where torch or Triton is missing.
     """
     with contextlib.closing(Shared(desk.start_worker)) as one_worker:
         desk = replace(desk, start_worker=one_worker)
@@ -81,6 +94,7 @@ def survey_model(script: str, *, out: str | Path = MODELS, max_autotune: bool = 
         folder = write_problems(survey, weights, Path(out))
         found = WholeModel(survey=survey, environment=environment, folder=str(folder), checks={})
         write_file(folder, DOCUMENT, codec.document_text(found.document()))  # an interrupt leaves a survey
+        show(found.times_text)
         checks = {name: checked(folder / name / PROBLEM_FILE, desk) for name in weights}
     found = msgspec.structs.replace(found, checks=checks)
     write_file(folder, DOCUMENT, codec.document_text(found.document()))

@@ -93,9 +93,8 @@ def _row(part: Part, environment: Environment) -> Row:
     return Row(part, title, places, bound_us, min(bound_us + places * LAUNCH_US, time_us), time_us)
 
 
-def whole_model_text(survey: ModelSurvey, found: Table, checks: Mapping[str, str], folder: str, where: str) -> str:
-    """The table, what was written, and the answer as the last line. checks: why a written problem does not qualify, by
-    name; "" where it does. where: it was measured, or is estimated for."""
+def times_of_model_text(survey: ModelSurvey, found: Table, where: str) -> str:
+    """The table. where: it was measured, or is estimated for."""
     unit, share = unit_for(row.time_us for row in found.rows[:1]), found.share
     sets = ", ".join(f"{name} {share_text(part)}" for name, part in survey.sets.items())
     what = "forward and backward" if survey.is_trained else "forward"
@@ -108,6 +107,17 @@ def whole_model_text(survey: ModelSurvey, found: Table, checks: Mapping[str, str
          share_text(row.least_us / row.time_us), times_text(found.gain([row])), times_text(found.gain([row], NEAR))]
         for row in found.shown
     ]  # fmt: skip
+    parts = [
+        f"{survey.name}: {what}, {count_text(survey.graphs, 'graph')}, inputs: {sets}; {where}",
+        f"time by class: {', '.join(by_class)}",
+        table(header, rows, left=("module",)), baseline_text(survey, found),
+    ]  # fmt: skip
+    return "\n\n".join(filter(None, parts))
+
+
+def outcome_text(found: Table, checks: Mapping[str, str], folder: str) -> str:
+    """What was written, and the answer as the last line. checks: why a written problem does not qualify, by name; ""
+    where it does."""
     good = sum(not why for why in checks.values())
     notes = [f"{good} of {len(checks)} problems in {folder} qualify"] if checks else []
     notes += [f"  {name}: {why}" for name, why in checks.items() if why]
@@ -116,13 +126,7 @@ def whole_model_text(survey: ModelSurvey, found: Table, checks: Mapping[str, str
         notes += [f"{row.title}: {one}" for one in dict.fromkeys(case.work.remark for case in row.part.cases) if one]
         if found.kind == "measured" and row.part.kind != "region" and row.least_us < SLOW_LIBRARY * row.time_us:
             notes.append(f"{row.title}: PyTorch's call reaches {share_text(row.least_us / row.time_us)} of its bound")
-    parts = [
-        f"{survey.name}: {what}, {count_text(survey.graphs, 'graph')}, inputs: {sets}; {where}",
-        f"time by class: {', '.join(by_class)}",
-        table(header, rows, left=("module",)), baseline_text(survey, found), "\n".join(notes),
-        answer(found, checks, folder),
-    ]  # fmt: skip
-    return "\n\n".join(filter(None, parts))
+    return "\n\n".join(filter(None, ["\n".join(notes), answer(found, checks, folder)]))
 
 
 def baseline_text(survey: ModelSurvey, found: Table) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from kernelwright.worker.models import measured as measured_module
 from kernelwright.worker.models.__main__ import main
 from kernelwright.worker.models.measured import SAMPLES, DeviceClock, baselines_of, measured
 from kernelwright.worker.models.script import Script
@@ -55,7 +57,7 @@ def script(**names: Any) -> Script:
 
 
 def test_every_way_to_run_the_module_is_timed_as_called_and_as_a_graph() -> None:
-    rows = [*baselines_of("eager", script(), FakeClock())]
+    rows = [*baselines_of(["eager"], script(), FakeClock())]
     assert [(one.inputs, one.called_us, one.graph_us, one.graph_ci95) for one in rows] == [
         ("a", 100.0, 10.0, (10.0, 10.0)), ("b", 100.0, 10.0, (10.0, 10.0)),
     ]  # fmt: skip
@@ -63,7 +65,7 @@ def test_every_way_to_run_the_module_is_timed_as_called_and_as_a_graph() -> None
 
 def test_training_is_timed_with_its_backward() -> None:
     clock = FakeClock()
-    assert len([*baselines_of("eager", script(train=True), clock)]) == 2
+    assert len([*baselines_of(["eager"], script(train=True), clock)]) == 2
     assert clock.called[0].requires_grad
 
 
@@ -75,8 +77,33 @@ def test_training_is_timed_with_its_backward() -> None:
     ],
 )
 def test_a_module_that_cannot_be_captured_has_its_time_as_called_and_the_reason(clock: FakeClock, why: str) -> None:
-    first, *_ = baselines_of("eager", script(), clock)
+    first, *_ = baselines_of(["eager"], script(), clock)
     assert (first.called_us, first.graph_us, first.reason) == (100.0, None, why)
+
+
+def test_a_way_that_fails_is_said_and_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    class Refused(FakeClock):
+        def called_us(self, piece: Callable[[], Any]) -> float:
+            raise torch.OutOfMemoryError("out of memory\nmore")
+
+    assert not [*baselines_of(["eager"], script(), Refused())]
+    assert "eager, a: cannot be run: out of memory\n" in capsys.readouterr().out
+
+
+def test_the_module_is_made_on_the_device_unless_it_cannot_be() -> None:
+    where = list[str]()
+
+    def build() -> Net:
+        where.append(str(torch.empty(0).device))
+        if where[-1] == "meta":
+            raise RuntimeError("Expected a 'meta' device type for generator")
+        return Net()
+
+    clock = FakeClock()
+    clock.device = "meta"
+    with contextlib.suppress(NotImplementedError):
+        [*baselines_of(["eager"], script(build=build, inputs=lambda: {"a": [X]}), clock)]
+    assert where == ["meta", "cpu"]
 
 
 def test_every_part_gets_the_time_of_a_place_beside_the_baselines(
@@ -96,6 +123,14 @@ def test_a_part_that_pytorch_cannot_run_alone_has_no_time(monkeypatch: pytest.Mo
     monkeypatch.setattr(torch, "compile", lambda module, **options: module)
     timed = measured(script(), made, found, FakeClock(fault="no"), ["eager"])
     assert {case.time_us for part in timed.parts for case in part.cases} == {None}
+
+
+def test_what_there_is_no_time_for_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    made, found = survey(script(), "cpu")
+    monkeypatch.setattr(measured_module, "MOST_S", 0.0)
+    timed = measured(script(), made, found, FakeClock(), ["eager"])
+    assert {case.time_us for part in timed.parts for case in part.cases} == {None}
+    assert f"{len(found)} of {len(found)} computations were not timed alone" in capsys.readouterr().out
 
 
 def test_the_program_writes_the_survey_to_the_file_that_it_is_told(tmp_path: Path) -> None:

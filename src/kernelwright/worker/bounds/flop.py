@@ -12,7 +12,9 @@ from typing import Any
 from torch import Tensor
 from torch.utils.flop_counter import flop_registry
 
-PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot", "vdot", "_int_mm", "_scaled_mm"})
+PRODUCTS = frozenset(
+    {"mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot", "vdot", "_int_mm", "_scaled_mm", "_grouped_mm"}
+)
 ADDING = frozenset({"addmm", "baddbmm", "addmv"})
 """Products whose first argument is an addend and not a factor."""
 
@@ -30,8 +32,9 @@ def flop_of(func: Any, args: Sequence[Any], kwargs: dict[str, Any], made: Any) -
     """FLOP of a call whose result is `made`; a multiplication with its addition counts as two."""
     name = func._schema.name.partition("::")[2]
     if name in PRODUCTS:
-        one = operands(func, args)[0]
-        return 2 * int(made.numel()) * (one.shape[-1] if one.dim() else 1)
+        one, other = operands(func, args)
+        groups = made.shape[0] if made.dim() > max(one.dim(), other.dim()) else 1  # each sums a part of the rows
+        return 2 * int(made.numel()) * (one.shape[-1] if one.dim() else 1) // groups
     if name == "convolution":
         x, weight, _, stride, padding, dilation, is_transposed = args[:7]
         return convolution_flop(x.shape, weight.shape, made.shape, stride, padding, dilation, is_transposed)

@@ -7,19 +7,21 @@ captured shapes and strides.
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 import torch
 from torch import Tensor, nn
+from torch.fx import Node
 
 from kernelwright.model import Baseline, ModelSurvey
 from kernelwright.stats import median, median_ci
 from kernelwright.worker.clock import clock
 from kernelwright.worker.models.capture import loss_of
 from kernelwright.worker.models.draws import indexed
-from kernelwright.worker.models.regions import Region, value_of
+from kernelwright.worker.models.regions import Region, arguments_of, value_of
 from kernelwright.worker.models.script import Arguments, Script
 from kernelwright.worker.models.survey import Found
 from kernelwright.worker.models.work import alone, bytes_of
@@ -27,6 +29,9 @@ from kernelwright.worker.reference.baseline import compiled
 
 SAMPLES = 15
 """Samples of each time, for the interval of their median."""
+
+MOST_S = 90.0
+"""Time for the computations, those with the most bytes first: the others' times are estimates."""
 
 Piece = Callable[[], Any]
 
@@ -48,6 +53,7 @@ class DeviceClock:
 
     def sets(self, nbytes: int) -> int:
         """The number of input sets that makes every call cold."""
+        torch.cuda.empty_cache()  # of the work before
         free, _ = torch.cuda.mem_get_info()
         return clock.sets_needed(nbytes, torch.cuda.get_device_properties(0).L2_cache_size, free)
 
@@ -56,8 +62,14 @@ def measured(
     script: Script, survey: ModelSurvey, found: dict[str, Found], ticks: DeviceClock, names: Sequence[str]
 ) -> ModelSurvey:
     """The survey with times, and with these baselines."""
-    baselines = tuple(one for name in names for one in baselines_of(name, script, ticks))
-    times = {key: computation_us(one, ticks) for key, one in found.items()}
+    baselines = tuple(baselines_of(names, script, ticks))
+    end, most_bytes = (
+        time.monotonic() + MOST_S,
+        sorted(found, key=lambda key: -found[key].places * found[key].work.bytes),
+    )
+    times = {key: computation_us(found[key], ticks) if time.monotonic() < end else None for key in most_bytes}
+    if left := sum(one is None for one in times.values()):
+        print(f"{left} of {len(times)} computations were not timed alone: their times are estimates")  # noqa: T201
     parts = [
         msgspec.structs.replace(part, cases=tuple(msgspec.structs.replace(c, time_us=times[c.key]) for c in part.cases))
         for part in survey.parts
@@ -65,24 +77,44 @@ def measured(
     return msgspec.structs.replace(survey, baselines=baselines, parts=tuple(parts))
 
 
-def baselines_of(name: str, script: Script, ticks: DeviceClock) -> Iterator[Baseline]:
-    """One way to run the module, on each set of its inputs. The script makes a new module for it."""
-    module = script.build().to(ticks.device)
-    called = compiled(module, name)
-    for given in script.inputs():
-        moved = given.changed(lambda leaf: leaf.to(ticks.device) if isinstance(leaf, Tensor) else leaf)
-        piece = _piece(module, called, moved, script, ticks.device)
-        called_us, method, samples, reason = ticks.called_us(piece), "", list[float](), "no CUDA graph can be captured"
-        try:
-            method, samples = ticks.samples_us([piece])
-        except RuntimeError as error:  # the capture of a graph may fail in any operator
-            reason = str(error).partition("\n")[0]
-        row = Baseline(name=name, inputs=given.name, called_us=called_us, reason=reason)
-        if method == "graph":
-            row = msgspec.structs.replace(row, graph_us=median(samples), graph_ci95=median_ci(samples), reason="")
-        yield row
-    del module, called
+def baselines_of(names: Sequence[str], script: Script, ticks: DeviceClock) -> Iterator[Baseline]:
+    """These ways to run one module of the script's, on each set of its inputs. One that fails is said and left out."""
+    module = _there(script.build, ticks.device).to(ticks.device)
+    sets = _there(script.inputs, ticks.device)
+    moved = [one.changed(lambda leaf: leaf.to(ticks.device) if isinstance(leaf, Tensor) else leaf) for one in sets]
+    for name in names:
+        called = compiled(module, name)
+        for given in moved:
+            try:
+                yield _baseline(name, given.name, _piece(module, called, given, script, ticks.device), ticks)
+            except RuntimeError as error:
+                print(f"{name}, {given.name}: cannot be run: {first_line(error)}")  # noqa: T201
     gc.collect()
+
+
+def _there(make: Callable[[], Any], device: str) -> Any:
+    """What a function of the script makes, on the device, as random numbers are slow elsewhere; wherever it makes it
+    where that fails, such as with a generator of its own."""
+    try:
+        with torch.device(device):
+            return make()
+    except RuntimeError:
+        return make()
+
+
+def _baseline(name: str, inputs: str, piece: Piece, ticks: DeviceClock) -> Baseline:
+    row = Baseline(name=name, inputs=inputs, called_us=ticks.called_us(piece), reason="no CUDA graph can be captured")
+    try:
+        method, samples = ticks.samples_us([piece])
+    except RuntimeError as error:  # the capture of a graph may fail in any operator
+        return msgspec.structs.replace(row, reason=first_line(error))
+    if method != "graph":
+        return row
+    return msgspec.structs.replace(row, graph_us=median(samples), graph_ci95=median_ci(samples), reason="")
+
+
+def first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
 
 
 def _piece(module: nn.Module, called: Any, given: Arguments, script: Script, device: str) -> Piece:
@@ -107,8 +139,8 @@ def computation_us(one: Found, ticks: DeviceClock) -> float | None:
         torch._dynamo.reset()
         module = torch.compile(module, dynamic=False)
     count = ticks.sets(sum(map(bytes_of, (*one.region.inputs, *one.region.outputs))))
-    sets = [drawn(one.region, ticks.device) for _ in range(count)]
     try:
+        sets = [drawn(one.region, ticks.device) for _ in range(count)]
         with torch.no_grad():
             return median(ticks.samples_us([lambda given=given: module(*given) for given in sets])[1])  # type: ignore[misc]
     except RuntimeError:
@@ -123,6 +155,18 @@ def drawn(region: Region, device: str) -> list[Tensor]:
         tensor = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device=device)
         if like.dtype.is_floating_point and like.dtype.itemsize > 1:
             made.append(tensor.normal_())
+        elif (rows := rows_of_groups(node, region)) is not None:
+            made.append(tensor.copy_(torch.linspace(rows / len(tensor), rows, len(tensor))))
         else:
             made.append(tensor.random_(0, value_of(found[0]).shape[found[1]]) if found else tensor.zero_())
     return made
+
+
+def rows_of_groups(node: Node, region: Region) -> int | None:
+    """The number of rows of which an input states where groups end, as that of a grouped product does; None for other
+    inputs."""
+    for user in region.nodes:
+        given = arguments_of(user)
+        if given.get("offs") is node:
+            return int(value_of(given["self"]).shape[-1 if value_of(given["mat2"]).dim() == 2 else 0])
+    return None

@@ -67,8 +67,7 @@ def _computed(graph: Captured) -> Iterator[tuple[PartKind, Region]]:
     regions, calls = regions_of(graph.graph)
     yield from (("region", one) for one in regions)
     for node in calls:
-        inputs = tuple(dict.fromkeys(one for one in node.all_input_nodes if isinstance(value_of(one), Tensor)))
-        yield library_kind(node), Region((node,), inputs, (node,))
+        yield library_kind(node), Region((node,), tuple(node.all_input_nodes), (node,))
 
 
 def _part(name: str, family: dict[str, Found]) -> Part:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 from torch.fx import Graph, GraphModule, Interpreter, Node
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from kernelwright.model import LeastWork
 from kernelwright.worker.bounds.tape import Tape
@@ -47,7 +47,10 @@ def work_of(region: Region, values: Mapping[Node, Tensor]) -> LeastWork:
         return _attention(region, values)
     module, tape = alone(region), Tape()
     with faked():
-        tensors = [torch.empty_strided(v.shape, v.stride(), dtype=v.dtype) for v in map(value_of, region.inputs)]
+        tensors = [
+            torch.empty_strided(v.shape, v.stride(), dtype=v.dtype, device=v.device)
+            for v in map(value_of, region.inputs)
+        ]
         views = [(f"x{place}", tape.view(one)) for place, one in enumerate(tensors)]
         with torch.no_grad(), tape:
             made = Interpreter(module).run(*tensors)
@@ -136,7 +139,7 @@ def evaluated(node: Node, values: Mapping[Node, Tensor]) -> Tensor | None:
     for one in node.graph.nodes:
         if one in needed:
             target: Any = one.target
-            args, kwargs = torch.fx.map_arg((one.args, one.kwargs), made.__getitem__)
-            placed = kwargs | ({"device": "cpu"} if "device" in kwargs else {})
-            made[one] = values[one] if one.op != "call_function" else target(*args, **placed)
+            given = torch.fx.map_arg((one.args, one.kwargs), made.__getitem__)
+            args, kwargs = tree_map_only(torch.device, lambda _: torch.device("cpu"), given)
+            made[one] = values[one] if one.op != "call_function" else target(*args, **kwargs)
     return made[node] if isinstance(made[node], Tensor) else None
