@@ -203,7 +203,8 @@ def _converted(
     kernels = Kernels(host, capture, way, taken, "_BACKWARD" * is_backward)
     guarded = guard(host.reached)
     sized = host_lines(sizes, dimensions, "\n".join([*guarded, *host.lines]))
-    lines = [*sized, *guarded, *dense, *host.lines]
+    pairs = [f"{name} = torch.view_as_real({name})" for name in map(as_argument, capture.pairs) if name in used]
+    lines = [*pairs, *sized, *guarded, *dense, *host.lines]
     if is_backward:
         return _Converted(host, kernels, _function("kernel_backward", used, lines))
     arguments = literal_eval(generated.arguments) if generated.arguments else inputs

@@ -62,7 +62,10 @@ class Host:
         self._renamed = outputs_of(capture, {*dimensions, *sized.sizes.values})
         for step in capture.steps:
             self._convert(step)
-        made = map(self.text, capture.outputs)
+        texts = [*map(self.text, capture.outputs)]
+        for place in capture.pairs_made:
+            texts[place] = f"torch.view_as_complex({texts[place]})"
+        made = iter(texts)
         outputs = [*(name or next(made) for name in returned), *made]
         self.lines.append(f"return {_spelled(returns, outputs) if returns else ', '.join(outputs)}")
 

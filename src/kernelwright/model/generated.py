@@ -161,7 +161,9 @@ class Capture(Record, frozen=True, kw_only=True):
     names in the module. is_one_operator: whether forward is a single operator of PyTorch, beside views. sizes: None
     where all sizes are numbers. returned: for each output of forward the changed input that it is, "" for those that
     the host code returns. matched: the structures that match parts of forward. backward: of a problem that states
-    GRADIENTS. saved: names of the tensors that the host code returns last, for `backward`.
+    GRADIENTS. saved: names of the tensors that the host code returns last, for `backward`. pairs: which arguments are
+    complex: the steps read them as real tensors, real and imaginary parts along one side more. pairs_made: the places
+    of outputs that are such tensors.
     """
 
     kernels: tuple[TritonKernel, ...]
@@ -175,6 +177,8 @@ class Capture(Record, frozen=True, kw_only=True):
     backward: Capture | None = None
     saved: tuple[str, ...] = ()
     returned: tuple[str, ...] = ()
+    pairs: tuple[str, ...] = ()
+    pairs_made: tuple[int, ...] = ()
 
     @property
     def parts(self) -> tuple[Capture, ...]:

@@ -28,6 +28,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from kernelwright.model import Capture, Case
 from kernelwright.source.parameter_names import as_argument
 from kernelwright.worker.generate.activations import ACTIVATIONS
+from kernelwright.worker.generate.complexes import SizesOfComplex, as_pairs
 from kernelwright.worker.generate.half_factors import with_half_factors
 from kernelwright.worker.generate.joint import Part, divided
 from kernelwright.worker.generate.lower import lower, recorded, stop_at_lines, with_symbols
@@ -109,7 +110,8 @@ def capture(problem: LoadedProblem, case: Case, symbols: Symbols | None = None) 
     with with_symbols(symbols):
         with faked(symbols.env if symbols.values else None) as mode:  # whose real values a constructor may read
             params = {**case.params, **symbols.numbers}
-            instance = problem.instance(msgspec.structs.replace(case, params=params), seed=0)
+            with SizesOfComplex():
+                instance = problem.instance(msgspec.structs.replace(case, params=params), seed=0)
         with mode, casting(), torch.no_grad():
             return _capture(instance, symbols)
 
@@ -117,28 +119,34 @@ def capture(problem: LoadedProblem, case: Case, symbols: Symbols | None = None) 
 def _capture(instance: Instance, symbols: Symbols) -> Capture:
     """See `capture`."""
     counts: list[Any] = []
-    returned: list[str] = []
+    returned, whole = list[str](), list[int]()
     device = "cpu" if instance.joint else "cuda"
     held = dict([*instance.module.named_parameters(), *instance.module.named_buffers()])
     inputs = dict(zip(instance.input_names, instance.inputs, strict=True))
     given = {name: value for name, value in {**inputs, **held}.items() if isinstance(value, Tensor)}
+    pairs = tuple(name for name, tensor in given.items() if tensor.is_complex())
+    given |= {name: torch.view_as_real(given[name]) for name in pairs}
     tensors = {name: _on_device(tensor, device) for name, tensor in given.items()}
     symbols.keep_untold(tensors)
 
     def forward(*values: Any) -> list[Tensor]:
         passed = dict(zip(tensors, values, strict=True))
+        passed |= {name: torch.view_as_complex(passed[name]) for name in pairs}
         called = replace(instance, inputs=tuple(passed.get(name, one) for name, one in inputs.items()))
         with Watching(_counted()):
             made = _called(called, {name: passed[name] for name in held}, device)
         result_of(made, leaves := list[Tensor]())
         changed = {id(passed[name]): name for name in instance.mutates}
         returned[:] = [changed.get(id(one), "") for one in leaves]
-        return [one for one, name in zip(leaves, returned, strict=True) if not name]
+        made = [one for one, name in zip(leaves, returned, strict=True) if not name]
+        whole[:] = [place for place, one in enumerate(made) if one.is_complex()]
+        return [torch.view_as_real(one) if place in whole else one for place, one in enumerate(made)]
 
     with enable_python_dispatcher():
         if symbols.values:
             symbols.settle(instance.module)
-            forward(*tensors.values())  # finds the sizes that are symbols of their own, before they become arguments
+            with SizesOfComplex():  # finds the sizes that are symbols of their own, before they become arguments
+                forward(*tensors.values())
             counts = symbols.symints
             symbols.settle(instance.module)  # forward may have taken some as numbers
         part, after = Part(forward, tensors), None
@@ -156,12 +164,16 @@ def _capture(instance: Instance, symbols: Symbols) -> Capture:
     first, *backward = (recorded(one, symbols, others) for one in done)
     return msgspec.structs.replace(
         first, backward=backward[0] if backward else None, saved=part.saved, matched=tuple(names),
-        returned=tuple(returned if any(returned) else ()),
+        returned=tuple(returned if any(returned) else ()), pairs=pairs, pairs_made=tuple(whole),
     )  # fmt: skip
 
 
 def _traced(part: Part, counts: Sequence[Any]) -> GraphModule:
-    call = lambda *values: tuple(part.call(*values[len(counts) :]))  # noqa: E731
+
+    def call(*values: Any) -> tuple[Tensor, ...]:
+        with as_pairs():
+            return tuple(part.call(*values[len(counts) :]))
+
     graph = make_fx(call, {**ACTIVATIONS, **WINDOWS, **RANKS})(*counts, *part.tensors.values())
     for node in list(graph.graph.nodes):
         if (

@@ -1,0 +1,37 @@
+"""Complex tensors in forward become pairs of real ones in one kernel, at every size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evaluated import StartedWorker
+from kernelwright.inductor import candidate_texts
+from kernelwright.model import Candidate, Status
+from problem_text import problem_text
+
+ROWS = {"x": "torch.randn(rows, features, 2)"}
+BOTH = {"x": "torch.randn(rows, features, dtype=torch.complex64)", "y": "torch.randn(rows, features)"}
+TURNS = "self.register_buffer('turn', torch.polar(torch.ones(features), torch.arange(features) * 0.1))"
+
+WRITTEN = {
+    "a product with a complex buffer": (ROWS, TURNS, "return torch.view_as_real(torch.view_as_complex(x) * self.turn)"),
+    "arguments, outputs and real factors": (BOTH, "pass", "return x * y + torch.exp(x.conj() / (1 + x.abs()))"),
+    "lengths and angles": (BOTH, "pass", "return torch.polar(y.abs(), x.abs()).real, torch.complex(y, y).sum(1).abs()"),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_complex_tensors_are_pairs_in_kernels(shared_worker: StartedWorker, tmp_path: Path, name: str) -> None:
+    inputs, init, forward = WRITTEN[name]
+    text = problem_text(
+        forward, "rows=512, features=1000", inputs, init=init, numbers="features=1000", small="rows=3, features=37"
+    )
+    (tmp_path / "problem.py").write_text(text)
+    shared_worker().load(str(tmp_path / "problem.py"))
+    found = shared_worker().generate()
+    assert found.captures[0].sizes is not None
+    assert found.captures[0].library_calls == ()
+    result = shared_worker().evaluate(Candidate(source=candidate_texts(found, "none")[0]), "verify")
+    assert {case.case: case.status for case in result.results}["small"] is Status.PASSED, result.reason
