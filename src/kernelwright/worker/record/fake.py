@@ -20,6 +20,7 @@ from torch.utils._device import _device_constructors
 from kernelwright.devices import Target
 from kernelwright.devices.backend import BACKEND
 from kernelwright.model import LibraryMode
+from kernelwright.worker.record.messages import Surroundings
 from kernelwright.worker.record.trace import Refused, Trace
 
 CUDA = torch.device(BACKEND.name, 0)
@@ -135,7 +136,7 @@ class Chosen(contextlib.nullcontext[None]):
 
 
 @contextlib.contextmanager
-def faked(target: Target, library: LibraryMode = "none") -> Iterator[Trace]:
+def faked(target: Target, library: LibraryMode = "none", surroundings: Surroundings = "usual") -> Iterator[Trace]:
     """Context in which tensors are fake, `torch.cuda` describes `target`, and the trace sees every operator. library:
     which operators the trace records as library steps."""
     properties = Properties(
@@ -147,19 +148,21 @@ def faked(target: Target, library: LibraryMode = "none") -> Iterator[Trace]:
         regs_per_multiprocessor=target.registers_per_multiprocessor,
     )  # fmt: skip
     answers: dict[str, Any] = {
-        "is_available": lambda: True, "device_count": lambda: 1, "current_device": lambda: 0,
+        "is_available": lambda: True, "current_device": lambda: 0,
+        "device_count": lambda: 8 if surroundings == "inference" else 1,
         "get_device_properties": lambda device=None: properties,
         "get_device_capability": lambda device=None: (properties.major, properties.minor),
         "get_device_name": lambda device=None: target.device,
         "device": type("device", (Chosen,), {}), "device_of": type("device_of", (Chosen,), {}),
         "set_device": lambda device: None,
     }  # fmt: skip
-    trace = Trace(library)
+    trace = Trace(library, surroundings)
+    mode = {"usual": torch.no_grad, "training": torch.enable_grad, "inference": torch.inference_mode}[surroundings]
     with contextlib.ExitStack() as stack:
         for name, answer in answers.items():
             answer.__name__ = name
             stack.enter_context(mock.patch.object(torch.cuda, name, answer))
-        stack.enter_context(torch.no_grad())
+        stack.enter_context(mode())
         stack.enter_context(trace)
         stack.enter_context(SayCuda(trace))
         yield trace

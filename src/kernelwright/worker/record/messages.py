@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from kernelwright.model import LibraryMode
 from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.plan import Recorded
@@ -9,6 +11,12 @@ from kernelwright.worker.processes.channel import Answer, Message
 
 NOT_HERE = ", a package that is not here"
 """The end of a refusal of host code that depends on a stand-in."""
+
+
+Surroundings = Literal["usual", "training", "inference"]
+"""What host code can read of torch and of its inputs beside shapes, dtypes and strides. usual: without gradients.
+training: gradients are recorded, and inputs are parameters. inference: inference mode, on one of several GPUs, and
+addresses are aligned to single elements only."""
 
 
 class RecordCases(Message[Recorded], frozen=True, kw_only=True, tag="record"):
@@ -25,6 +33,7 @@ class RecordCases(Message[Recorded], frozen=True, kw_only=True, tag="record"):
     cases: tuple[CaseShape, ...]
     library: LibraryMode = "none"
     constants: tuple[str, ...] = ()
+    surroundings: Surroundings = "usual"
 
 
 class Confined(Answer, frozen=True, kw_only=True, tag="confined"):

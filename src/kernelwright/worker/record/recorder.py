@@ -67,7 +67,10 @@ def record(job: RecordCases, scratch: Path) -> Recorded:
     for case in job.cases:
         taken.clear()
         pruned.clear()
-        with faked(target, job.library) as trace, RecordLaunches(trace, job.autotune, tuned, pruned) as names:
+        with (
+            faked(target, job.library, job.surroundings) as trace,
+            RecordLaunches(trace, job.autotune, tuned, pruned) as names,
+        ):
             try:
                 if module is None:
                     module = imported(job.source, scratch, taken)
@@ -170,19 +173,19 @@ def one_call(
 ) -> plan.Plan:
     """Record one call, on new tensors for the inputs."""
     trace.start()
-    inputs = [meta(spec) if isinstance(spec, TensorSpec) else spec for spec in case.inputs]
+    inputs = [given(spec, trace) if isinstance(spec, TensorSpec) else spec for spec in case.inputs]
     for name, tensor in zip(case.input_names, inputs, strict=False):
         if isinstance(tensor, torch.Tensor):
             trace.bind(tensor, "input", name)
     for name, tensor in parameters.items():
         trace.bind(tensor, "parameter", name)
     args, kwargs = arguments(inputs)
-    given = [one for one in inputs if isinstance(one, torch.Tensor)]
-    before = [state_of(one) for one in given]
+    tensors = [one for one in inputs if isinstance(one, torch.Tensor)]
+    before = [state_of(one) for one in tensors]
     trace.recording = True
     result = call(*args, **kwargs)
     trace.recording = False
-    if before != [state_of(one) for one in given]:
+    if before != [state_of(one) for one in tensors]:
         raise Refused(
             "the call changed more of an input than its values, such as requires_grad; the next call would see it"
         )
@@ -203,6 +206,13 @@ def one_call(
         buffers=tuple(trace.buffers.values()), steps=tuple(trace.steps), outputs=views,
         single=isinstance(result, torch.Tensor), returns=returns, forward=trace.forward,
     )  # fmt: skip
+
+
+def given(spec: TensorSpec, trace: Trace) -> torch.Tensor:
+    """A tensor for an input, as the surroundings have it."""
+    tensor = meta(spec)
+    is_parameter = trace.surroundings == "training" and tensor.is_floating_point()
+    return torch.nn.Parameter(tensor) if is_parameter else tensor
 
 
 def tensors_of(what: str, result: Any) -> tuple[torch.Tensor, ...]:

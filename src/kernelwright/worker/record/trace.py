@@ -30,6 +30,7 @@ from kernelwright.worker.plan.plan import (
     View,
 )
 from kernelwright.worker.plan.schemas import fault_of, functional_of, is_writing
+from kernelwright.worker.record.messages import Surroundings
 
 aten = torch.ops.aten
 
@@ -78,9 +79,9 @@ def _cure(operator: Any, mode: LibraryMode) -> str:
 class Trace(TorchDispatchMode):
     """Dispatch mode that writes the plan. While `recording` is False (construction of a module) it records nothing."""
 
-    def __init__(self, library: LibraryMode = "none") -> None:
+    def __init__(self, library: LibraryMode = "none", surroundings: Surroundings = "usual") -> None:
         super().__init__()
-        self.library = library
+        self.library, self.surroundings = library, surroundings
         self.alive: list[torch.Tensor] = []
         self.spare: dict[int, bool] = {}
         """By storage that construction allocated and did not write, whether it is on the device."""
@@ -153,11 +154,12 @@ class Trace(TorchDispatchMode):
 
     def place(self, tensor: torch.Tensor) -> int:
         """A made-up address of a tensor: 0 without elements, as on a device, else in a storage that begins at a
-        multiple of 2^40, another for each buffer."""
+        multiple of 2^40, another for each buffer; one element further in "inference"."""
         if tensor.numel() == 0:
             return 0
         number = self.by_storage.get(tensor.untyped_storage()._cdata, -1)
-        return ((number + 2) << 40) + int(tensor.storage_offset()) * tensor.element_size()
+        offset = int(tensor.storage_offset()) + (self.surroundings == "inference")
+        return ((number + 2) << 40) + offset * tensor.element_size()
 
     def append(self, step: PlanStep) -> None:
         if len(self.steps) >= MAX_STEPS:

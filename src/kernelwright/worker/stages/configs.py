@@ -26,9 +26,7 @@ one proves nothing."""
 def judge_configs(subject: Subject, results: list[CaseResult]) -> CaseResult | None:
     """The first failure of another config on the largest small case that passed. Configs that were not judged are added
     to `subject.unjudged`."""
-    sizes = {one.case.name: one.bytes for one in subject.session.loaded().cases if one.case.small}
-    passed = [one.case for one in results if one.status is Status.PASSED and one.case in sizes]
-    case = max(passed, key=lambda name: sizes[name], default="")
+    case = largest_small(subject, results)
     stated, chosen = subject.autotune_stated, subject.autotune_stated | subject.autotune_moved
     judged = [_computed(subject, subject.plans[case])] if case else []
     others = [(kernel, index) for kernel, count in subject.autotune.items() for index in range(count)]
@@ -42,6 +40,13 @@ def judge_configs(subject: Subject, results: list[CaseResult]) -> CaseResult | N
             why = "" if found.status is Status.PASSED else f"{found.status.value}: {found.reason}"
         subject.unjudged += [f"{_named(subject, kernel, index)}: {why}"] * bool(why)
     return None
+
+
+def largest_small(subject: Subject, results: list[CaseResult]) -> str:
+    """The largest small case that passed, "" if none did."""
+    sizes = {one.case.name: one.bytes for one in subject.session.loaded().cases if one.case.small}
+    passed = [one.case for one in results if one.status is Status.PASSED and one.case in sizes]
+    return max(passed, key=lambda name: sizes[name], default="")
 
 
 def _result(subject: Subject, chosen: dict[str, int], case: str, judged: list[Plan]) -> CaseResult:

@@ -19,6 +19,7 @@ from kernelwright.worker.stages.measure import estimate, library_shares, measure
 from kernelwright.worker.stages.necessity import imitated, leave_out, superfluous
 from kernelwright.worker.stages.physical import verified_anew
 from kernelwright.worker.stages.subject import Subject
+from kernelwright.worker.stages.surroundings import judge_surroundings
 from kernelwright.worker.stages.verify import verify, verify_strided
 
 GOOD = (Status.PASSED, Status.NOT_VERIFIED)
@@ -67,6 +68,8 @@ def _evaluated(session: Session, candidate: Candidate, purpose: str, incumbent: 
                 results = replaced(results, verified_anew(subject, every))
         if purpose in WHOLE and are_good(results):
             results = replaced(results, exercise(subject, results))
+        if purpose in WHOLE and are_good(results):
+            results = replaced(results, judge_surroundings(subject, results))
         if purpose == "verify" and are_good(results):
             with subject.stage("configs"):
                 results = replaced(results, judge_configs(subject, results))

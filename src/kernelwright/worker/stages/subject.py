@@ -35,7 +35,7 @@ from kernelwright.worker.plan.plan import Launch, Plan, Recorded, dtypes, given_
 from kernelwright.worker.plan.work import Work, work_of
 from kernelwright.worker.processes.channel import Failure
 from kernelwright.worker.processes.outcome import Ended, Excluded, Killed, Lost, TooLargeFor
-from kernelwright.worker.record.messages import NOT_HERE, RecordCases
+from kernelwright.worker.record.messages import NOT_HERE, RecordCases, Surroundings
 from kernelwright.worker.rules.extract import Kernels
 from kernelwright.worker.rules.foreign import with_stand_ins
 from kernelwright.worker.rules.imports import Finding
@@ -57,6 +57,7 @@ class Subject:
         cases beside those of the session."""
         self.session = session
         self.added = added
+        self.surroundings: Surroundings = "usual"
         self.processes = session.processes
         self.candidate = candidate
         self.autotune_stated = tunables.autotune_choices(candidate.config)
@@ -144,8 +145,7 @@ class Subject:
             with self.stage("record"):
                 self._record(cases)
             try:
-                with self.stage("compile"):
-                    self._compile()
+                self.compile_plans()
                 return
             except TooLargeFor as ended:
                 self._take_next_config(ended)
@@ -153,6 +153,22 @@ class Subject:
                 if self.refused and REFUSED in ended.reason:
                     raise Ended(Status.REJECTED, _listed(self.refused)) from ended
                 raise
+
+    def plan_in(self, surroundings: Surroundings, case: str) -> Subject:
+        """This candidate, with the plan of a case in other surroundings."""
+        other = Subject(self.session, self.candidate)
+        other.autotune_stated = self.autotune_stated | self.autotune_moved
+        other.source, other.kernels, other.replaced = self.source, self.kernels, self.replaced
+        other.kernels_sha, other.kernels_source = self.kernels_sha, self.kernels_source
+        other.surroundings = surroundings
+        with self.stage("record"):
+            other._record([case])
+        return other
+
+    def compile_plans(self) -> None:
+        """Compile what is recorded. Raises Ended."""
+        with self.stage("compile"):
+            self._compile()
 
     def _take_next_config(self, ended: TooLargeFor) -> None:
         """Select the next config of an autotuned kernel whose config does not fit, as Triton's autotuner skips it.
@@ -264,6 +280,7 @@ class Subject:
         job = RecordCases(
             source=source, autotune=self.autotune_stated | self.autotune_moved, target=self.processes.target.name,
             cases=self._shapes(cases), library=self.session.loaded().library, constants=constants,
+            surroundings=self.surroundings,
         )  # fmt: skip
 
         def answer() -> object:
