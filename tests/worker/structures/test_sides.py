@@ -79,7 +79,14 @@ MASKS: dict[str, tuple[Callable[[int, int], Tensor], Band | None]] = {
 @pytest.mark.parametrize("name", MASKS)
 def test_the_band_of_a_mask_is_read_from_its_values_at_several_sizes(name: str) -> None:
     mask, band = MASKS[name]
-    shape = torch.zeros(64, 80)
+    check_band(mask, torch.zeros(64, 80), band)
+
+
+def test_the_band_of_a_mask_too_large_to_compute_is_read_from_shorter_sides() -> None:
+    check_band(causal, torch.empty(1).expand(8192, 16384), Band(None, "columns - rows + 0"))
+
+
+def check_band(mask: Callable[[int, int], Tensor], shape: Tensor, band: Band | None) -> None:
     graph, result = traced(lambda x: mask(x.shape[0], x.shape[1]), shape, mode="symbolic")
     sizes = [node for node in graph.graph.nodes if node.target is torch.ops.aten.sym_size.int]
     for place, node in enumerate(sizes):  # sizes are arguments of a captured graph

@@ -49,24 +49,30 @@ LOOP = """
     largest = tl.full((BLOCK_M,), float("-inf"), tl.float32)
     total = tl.zeros((BLOCK_M,), tl.float32)
     acc = tl.zeros((BLOCK_M, VALUES_WIDTH), tl.float32)
-    for start in range(first, last, BLOCK_N):
-        column = start + tl.arange(0, BLOCK_N)
-        in_columns = column < {end}
-        k_ptrs = k_ptr + depth[:, None] * k_depth + column[None, :] * k_row
-        k = tl.load(k_ptrs, mask=in_depth[:, None] & in_columns[None, :], other=0.0)
-        score = tl.dot(q, k, allow_tf32={tf32})
-        inside = in_rows[:, None] & in_columns[None, :]
-        {chain}
-        score = tl.where(in_columns[None, :], score, float("-inf"))
-        above = tl.maximum(largest, tl.max(score, 1))
-        shift = tl.where(above == float("-inf"), 0.0, above)
-        share = tl.exp2((score - shift[:, None]) * 1.4426950408889634)  # to the base e
-        kept = tl.exp2((largest - shift) * 1.4426950408889634)
-        total = total * kept + tl.sum(share, 1)
-        v_ptrs = v_ptr + column[:, None] * v_row + value[None, :] * v_depth
-        v = tl.load(v_ptrs, mask=in_columns[:, None] & in_values[None, :], other=0.0)
-        acc = tl.dot(share.to(v.dtype), v, acc * kept[:, None], allow_tf32={tf32})
-        largest = above"""
+    for phase in tl.static_range({phases}, 3):
+        # Only blocks that the mask cuts are masked, and the last one: those before (0), and after (2) the whole ones.
+        begin = first
+        end = last
+        {parts}
+        for start in range(begin, end, BLOCK_N):
+            column = start + tl.arange(0, BLOCK_N)
+            in_columns = (column < {end}) | (phase == 1)
+            k_ptrs = k_ptr + depth[:, None] * k_depth + column[None, :] * k_row
+            k = tl.load(k_ptrs, mask=in_depth[:, None] & in_columns[None, :], other=0.0)
+            score = tl.dot(q, k, allow_tf32={tf32})
+            inside = in_rows[:, None] & in_columns[None, :]
+            {chain}
+            if phase != 1:
+                score = tl.where(in_columns[None, :], score, float("-inf"))
+            above = tl.maximum(largest, tl.max(score, 1) * 1.4426950408889634)  # to the base 2
+            shift = tl.where(above == float("-inf"), 0.0, above)
+            share = tl.exp2(score * 1.4426950408889634 - shift[:, None])
+            kept = tl.exp2(largest - shift)
+            total = total * kept + tl.sum(share, 1)
+            v_ptrs = v_ptr + column[:, None] * v_row + value[None, :] * v_depth
+            v = tl.load(v_ptrs, mask=in_columns[:, None] & in_values[None, :], other=0.0)
+            acc = tl.dot(share.to(v.dtype), v, acc * kept[:, None], allow_tf32={tf32})
+            largest = above"""
 
 MANY_ROWS = f"""
 @triton.jit
@@ -110,9 +116,10 @@ def attention_kernel(
     in_rows = place < SHARE * rows
     row = place % rows
     head = (shared_head * SHARE + place // rows)[:, None]
-    length = tl.cdiv(tl.cdiv(columns, BLOCK_N), SPLITS) * BLOCK_N
-    first = split * length
-    last = tl.minimum(first + length, columns){LOOP}
+    {{limits}}
+    length = tl.cdiv(tl.cdiv(last - first, BLOCK_N), SPLITS) * BLOCK_N
+    first += split * length
+    last = tl.minimum(first + length, last){LOOP}
     at = split * (tl.num_programs(1) * SHARE * rows) + pair * SHARE * rows + place
     tl.store(largest_ptr + at, largest, mask=in_rows)
     tl.store(total_ptr + at, total, mask=in_rows)
@@ -134,7 +141,7 @@ def attention_kernel_of_parts(
     largest = tl.load(largest_ptr + at, mask=in_splits, other=float("-inf"))
     total = tl.load(total_ptr + at, mask=in_splits, other=0.0)
     above = tl.max(largest, 0)
-    weight = tl.exp2((largest - tl.where(above == float("-inf"), 0.0, above)) * 1.4426950408889634)
+    weight = tl.exp2(largest - tl.where(above == float("-inf"), 0.0, above))
     inside = in_splits[:, None] & in_values[None, :]
     acc = tl.load(acc_ptr + at[:, None] * VALUES + value[None, :], mask=inside, other=0.0)
     acc = tl.sum(acc * weight[:, None], 0)
@@ -181,17 +188,25 @@ def written_as(chain: Chain, name: str, is_safe: bool, q: Tensor, k: Tensor) -> 
     names, band = [*chain.tensors], chain.band or Band(None, None)
     strides = ("batch", "head", "row", "column")
     few, splits = _splits(q, k)
+    low, high = ("0", "rows") if few else ("first_row", "first_row + BLOCK_M")
     limits = [
-        "first = 0" if band.least is None else
-        f"first = tl.maximum(first_row + ({band.least}), 0) // BLOCK_N * BLOCK_N",
-        "last = columns" if band.most is None else
-        f"last = tl.minimum(first_row + BLOCK_M + ({band.most}), columns)",
+        "first = 0" if band.least is None else f"first = tl.maximum({low} + ({band.least}), 0) // BLOCK_N * BLOCK_N",
+        "last = columns" if band.most is None else f"last = tl.minimum({high} + ({band.most}), columns)",
+    ]
+    whole = [
+        "first_whole = 0" if band.least is None else
+        f"first_whole = tl.cdiv(tl.maximum({high} - 1 + ({band.least}), 0), BLOCK_N) * BLOCK_N",
+        "end_whole = columns // BLOCK_N * BLOCK_N" if band.most is None else
+        f"end_whole = tl.minimum(tl.maximum({low} + 1 + ({band.most}), 0), columns) // BLOCK_N * BLOCK_N",
     ]  # fmt: skip
+    within = ["if phase == 0:", "    end = tl.minimum(first_whole, last)", "if phase == 1:", "    begin = first_whole",
+              "    end = end_whole", "if phase == 2:", "    begin = tl.maximum(first_whole, end_whole)"]  # fmt: skip
     parts = {
         "pointers": [f"{one}_ptr," for one in names],
         "parameters": [*(", ".join(f"{one}_{side}" for side in strides) + "," for one in names),
                        *(f"{one}," for one in chain.numbers)],
-        "limits": limits,
+        "limits": limits if few else [*limits, *whole],
+        "parts": [] if few else within[2 * (band.least is None):],
         "chain": [*chain.lines, *([f"score = {name}"] if name != "score" else [])],
         "empty": ["total = tl.where(total == 0.0, 1.0, total)  # of a row in which all is masked"] * is_safe,
         "expanded": [f"{one} = {one}.expand(batch, heads, rows, columns)" for one in names],
@@ -202,6 +217,7 @@ def written_as(chain: Chain, name: str, is_safe: bool, q: Tensor, k: Tensor) -> 
     words = {
         "arguments": ", ".join(["q", "k", "v", *names, *chain.numbers]),
         "tf32": str(torch.backends.cuda.matmul.allow_tf32), "end": "last" if few else "columns",
+        "phases": "2" if few else "0" if band.least is not None else "1",
     }  # fmt: skip
     return Structure(
         function="attention", source=filled(FEW_ROWS if few else MANY_ROWS, parts, words),

@@ -64,7 +64,8 @@ class Chain:
         if band is not None:
             self.band, apart = band, "column[None, :] - row[:, None]"
             within = [f"({apart} {sign} {limit})" for sign, limit in ((">=", band.least), ("<=", band.most)) if limit]
-            self.lines.append(f'{name} = tl.where({" & ".join(within)}, {self.names[read[0]]}, float("-inf"))')
+            self.lines += [f"{name} = {self.names[read[0]]}"] * (name != self.names[read[0]])
+            self.lines += ["if phase != 1:", f'    {name} = tl.where({" & ".join(within)}, {name}, float("-inf"))']
             return True
         words = [self._said(one, sides) for one in step.args]
         if "" in words:

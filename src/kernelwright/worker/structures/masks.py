@@ -16,7 +16,7 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import GraphModule, Node
 
 MOST_ELEMENTS = 1 << 24
-"""Of a mask that is computed here."""
+"""Of a mask that is computed here. Longer sides that are symbols are shortened first."""
 
 PARTS = (1, 2, 4)
 """What sizes are divided by: a mask has to leave the same band at each."""
@@ -46,11 +46,13 @@ def band_of(graph: GraphModule, mask: Node, kept: Callable[[Tensor], Tensor | No
 def _band(graph: GraphModule, mask: Node, kept: Callable[[Tensor], Tensor | None]) -> Band | None:
     """See `band_of`."""
     sizes = [one for one in graph.graph.nodes if one.op == "placeholder" and isinstance(one.meta["val"], SymInt)]
-    limits, constants = [], set[int]()
+    limits, constants, shorter = [], set[int](), 1
+    while sizes and not _is_small(mask, shorter) and _elements(mask, 2 * shorter) < _elements(mask, shorter):
+        shorter *= 2
     for part in PARTS if sizes else (1,):
-        values = {one: max(hint_of(one.meta["val"]) // part, 2) for one in sizes}
+        values = {one: max(hint_of(one.meta["val"]) // (part * shorter), 2) for one in sizes}
         try:
-            made = _computed(mask, values, {}, constants)
+            made = _computed(mask, values, {}, constants, shorter)
         except (_NotFromSizes, RuntimeError, TypeError, ValueError):
             return None
         if not isinstance(made, Tensor) or made.dim() < 2 or made.numel() != made.shape[-1] * made.shape[-2]:
@@ -99,28 +101,35 @@ def _limits(kept: Tensor) -> tuple[int | None, int | None] | None:
     return (None if least == 1 - rows else least), (None if most == columns - 1 else most)
 
 
-def _computed(value: Any, sizes: _Values, known: dict[Node, Any], constants: set[int]) -> Any:
-    """A value of the graph at these sizes. constants: whole numbers on the way are added."""
+def _computed(value: Any, sizes: _Values, known: dict[Node, Any], constants: set[int], shorter: int) -> Any:
+    """A value of the graph at these sizes. constants: whole numbers on the way are added. shorter: see `_elements`."""
     if isinstance(value, list | tuple):
-        return type(value)(_computed(one, sizes, known, constants) for one in value)
+        return type(value)(_computed(one, sizes, known, constants, shorter) for one in value)
     if isinstance(value, torch.device):
         return torch.device("cpu")
     if not isinstance(value, Node):
         constants |= {abs(value)} if type(value) is int and abs(value) < sys.maxsize else set()  # the end of a slice
         return value
     if value not in known:
-        if value not in sizes and (value.op != "call_function" or not _is_small(value)):
+        if value not in sizes and (value.op != "call_function" or not _is_small(value, shorter)):
             raise _NotFromSizes
-        compute = functools.partial(_computed, sizes=sizes, known=known, constants=constants)
+        compute = functools.partial(_computed, sizes=sizes, known=known, constants=constants, shorter=shorter)
         known[value] = sizes[value] if value in sizes else value.target(  # type: ignore[operator]
             *map(compute, value.args), **{name: compute(one) for name, one in value.kwargs.items()}
         )  # fmt: skip
     return known[value]
 
 
-def _is_small(node: Node) -> bool:
+def _is_small(node: Node, shorter: int) -> bool:
+    return _elements(node, shorter) <= MOST_ELEMENTS
+
+
+def _elements(node: Node, shorter: int) -> int:
+    """Of a node's tensor where sides that are symbols are so many times as short as at the captured size."""
     value = node.meta.get("val")
-    return not isinstance(value, Tensor) or math.prod(map(hint_of, value.shape)) <= MOST_ELEMENTS
+    if not isinstance(value, Tensor):
+        return 1
+    return math.prod(hint_of(side) // shorter if isinstance(side, SymInt) else int(side) for side in value.shape)
 
 
 def hint_of(size: Any) -> int:
