@@ -98,8 +98,8 @@ class Structure(Record, frozen=True, kw_only=True):
 
     function: the name of the host function, with which all other names begin. source: their text. config: of the
     module's tunables, whose names begin with that name in capitals. shape: of the result: for each side the sides of
-    arguments whose product it is, each as the places of a tensor and of its side. like: the place of the tensor whose
-    dtype it has.
+    arguments whose product it is, each as the places of a tensor and of its side; a number after the tensors is a side
+    itself. like: the place of the tensor whose dtype it has.
     """
 
     function: str

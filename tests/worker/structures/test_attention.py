@@ -51,6 +51,10 @@ WRITTEN = {
         "q, k, v", "torch.randn(B, S, H, D), " + "torch.randn(B, T, H, D), " * 2,
         'shares = (torch.einsum("bqhd,bkhd->bhqk", q, k) * D ** -0.5).softmax(-1)\n'
         'return torch.einsum("bhqk,bkhd->bqhd", shares, v)'),
+    "in_a_window": (
+        "q, k, v", SAME,
+        "rows = torch.arange(q.shape[2], device=q.device)\napart = rows[:, None] - rows\n"
+        "mask = (apart >= 0) & (apart < 20)\nreturn F.scaled_dot_product_attention(q, k, v, attn_mask=mask)"),
     "few_rows_of_queries": (
         "q, k, v, mask", "torch.randn(B, 8, 1, D, dtype=half), " + "torch.randn(B, 2, T, D, dtype=half), " * 2
         + "torch.rand(B, T) < 0.7",

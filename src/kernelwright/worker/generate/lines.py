@@ -220,6 +220,8 @@ class Lines:
                 return self._view(value)
             case list() | tuple():
                 return Items(items=tuple(map(self._argument, value)))
+            case torch.SymInt() | torch.SymFloat():
+                return self._say(value.node.expr)
             case sympy.Basic():
                 return self._say(value)
             case None | bool() | int() | float() | str():

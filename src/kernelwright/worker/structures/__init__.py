@@ -15,8 +15,11 @@ from torch.fx import GraphModule
 
 from kernelwright.worker.structures.attention import find_attention
 from kernelwright.worker.structures.found import Found
+from kernelwright.worker.structures.linear import find_linear
 
-STRUCTURES: Mapping[str, Callable[[GraphModule], Iterator[Found]]] = {"attention": find_attention}
+STRUCTURES: Mapping[str, Callable[[GraphModule], Iterator[Found]]] = {
+    "attention": find_attention, "linear": find_linear,
+}  # fmt: skip
 """By name, which is also that of its host function."""
 
 _used: ContextVar[bool] = ContextVar("_used", default=False)

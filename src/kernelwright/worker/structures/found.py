@@ -24,7 +24,8 @@ CALL = torch.ops.kernelwright.structure.default
 
 def _made(tensors: Sequence[Tensor], numbers: Sequence[Any], structure: str) -> Tensor:
     made = codec.decode(structure.encode(), Structure)
-    shape = [math.prod(tensors[place].shape[side] for place, side in sides) for sides in made.shape]
+    sizes = [*(one.shape for one in tensors), *((one,) for one in numbers)]
+    shape = [math.prod(sizes[place][side] for place, side in sides) for sides in made.shape]
     return tensors[made.like].new_empty(shape)
 
 
