@@ -140,6 +140,49 @@ def decode(b: int, h: int, k: int, t: int, wide: bool) -> Problem:
     )  # fmt: skip
 
 
+LINEAR = """
+class Model(nn.Module):
+    def forward(self, x, {names}):
+        {body}
+
+
+def get_inputs():
+    half = torch.bfloat16
+    return [torch.randn(M, K, dtype=half), {weights}]
+"""
+
+WEIGHTS: dict[str, tuple[str, str, str, float]] = {
+    "plain": ("w", "torch.randn(N, K, dtype=half) * K**-0.5", "return F.linear(x, w)", 2),
+    "bytes": ("w, scales", "torch.randint(-128, 128, (N, K), dtype=torch.int8), torch.rand(N, dtype=half) * K**-0.5 / 64",
+              "return F.linear(x, w.to(x.dtype)) * scales", 1),
+    "nibbles": ("packed, scales, zeros", "torch.randint(0, 256, (N, K // 2), dtype=torch.uint8), "
+                "torch.rand(N, K // G, dtype=half) * K**-0.5 / 4, torch.randint(0, 16, (N, K // G)).to(half)",
+                "q = torch.stack([packed & 15, packed >> 4], -1).view(N, K // G, G).to(x.dtype)\n"
+                "        return F.linear(x, ((q - zeros[:, :, None]) * scales[:, :, None]).view(N, K))", 0.53125),
+    "gate": ("gate, up", "*(torch.randn(N, K, dtype=half) * K**-0.5 for _ in range(2))",
+             "return F.silu(F.linear(x, gate)) * F.linear(x, up)", 4),
+}  # fmt: skip
+"""Names, weights, forward, and bytes for each place of the weights, by kind."""
+
+
+def linear(kind: str, m: int, k: int, n: int, wide: bool = False) -> Problem:
+    """wide: more than the parts of the sum vary."""
+    names, weights, body, stored = WEIGHTS[kind]
+    sizes = f"M, K, N, G = {m}, {k}, {n}, 128\n"
+    blocks = [(64, 64), (32, 64), (128, 64)] if kind == "nibbles" else [(8, 512), (4, 512), (8, 1024), (16, 256)]
+    if m > 1:
+        blocks = [(64, 64), (128, 64), (32, 64)] if kind == "nibbles" else [(64, 128), (64, 64), (128, 64), (32, 128)]
+    configs = [{"BLOCK_N": columns, "BLOCK_K": depth, "SPLITS": splits, "NUM_WARPS": warps, "NUM_STAGES": stages}
+               for columns, depth in (blocks if wide else blocks[:1]) for splits in (1, 2, 4, 8, 16)
+               for warps in ((4, 8) if wide else (4,)) for stages in ((2, 4) if m > 1 and wide else (3,))
+               if 66 <= n // columns * splits <= 8192]  # fmt: skip
+    return Problem(
+        name=f"{kind}_m{m}_k{k}_n{n}", candidate=f"{kind}{'_alone' * (m == 1)}", structure="linear",
+        text=HEAD + sizes + LINEAR.format(names=names, body=body, weights=weights) + TAIL, configs=tuple(configs),
+        flop=2 * m * k * n * (2 if kind == "gate" else 1), bytes=k * n * stored + 2 * m * (k + n),
+    )  # fmt: skip
+
+
 def problems() -> list[Problem]:
     return [
         forward("causal", 2, 32, 8, 8192, 128),
@@ -153,6 +196,11 @@ def problems() -> list[Problem]:
         forward("soft_cap", 2, 16, 8, 4096, 256, narrow=True),
         *(decode(b, h, 8, t, (b, t) in ((1, 8192), (8, 8192)) and h == 32)
           for h in (32, 64) for b in (1, 8, 64) for t in (2048, 8192, 32768)),
+        *(linear("nibbles", 1, k, n, (k, n) == (8192, 8192))
+          for k, n in ((8192, 8192), (8192, 16384), (7168, 20480), (8192, 81920), (4096, 14336))),
+        *(linear("nibbles", m, 4096, 14336, m == 16) for m in (4, 16, 64)),
+        *(linear(kind, m, 4096, 14336, m in (1, 16)) for kind in ("bytes", "plain", "gate") for m in (1, 16, 64)),
+        linear("bytes", 16, 14336, 4096),
     ]  # fmt: skip
 
 
@@ -402,10 +450,11 @@ def main() -> None:
     parser.add_argument("step", choices=["write", "check", "time", "table"])
     parser.add_argument("out", type=Path)
     parser.add_argument("--only", default="", help="problems whose name contains this")
+    parser.add_argument("--structure", default="", help="problems of this structure alone")
     parser.add_argument("--seconds", type=float, default=240.0, help="of `time`: begin nothing after this many")
     parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 1) - 2), help="compiling processes")
     given = parser.parse_args()
-    found = [one for one in problems() if given.only in one.name]
+    found = [one for one in problems() if given.only in one.name and given.structure in one.structure]
     match given.step:
         case "write":
             write(given.out, found)
