@@ -19,20 +19,26 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
 
+from evaluated import StartedWorker
 from exported import softmax
 from kernelwright.errors import ProviderError
 from kernelwright.export import exporters
 from kernelwright.importers import table as importers
+from kernelwright.inductor.candidate import IMPORTS
 from kernelwright.llm.protocol import Provider
-from kernelwright.model import Operator, Request
+from kernelwright.model import Candidate, Operator, Request, Status
 from kernelwright.propose import options as proposer_options
 from kernelwright.propose import table as proposers
 from kernelwright.propose.model import ModelProposer
 from kernelwright.search import STRATEGIES
 from kernelwright.spaces import SAMPLERS
+from kernelwright.worker import structures
 from kernelwright.worker.profile import operation
 from kernelwright.worker.profile.job import Job
+from kernelwright.worker.structures.found import CALL
 from laws import test_proposer_laws, test_sampler_laws, test_strategy_laws
 from pages import ROOT, blocks, entry, example, named, run
 from proposing import KERNEL, context, passed, starter
@@ -282,3 +288,46 @@ def test_a_worker_behind_another_argv_judges_a_candidate(tmp_path: Path) -> None
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert ended.stdout.startswith("passed on ")
+
+
+# --- structures --------------------------------------------------------------------------------------------------
+
+
+DIAGONAL = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, a, b):
+        return torch.diagonal(a @ b)
+
+def get_inputs():
+    return [torch.randn(N, K), torch.randn(K, N)]
+
+def get_init_inputs():
+    return []
+
+N, K = 1000, 700
+CASES = [dict(name="large"), dict(name="small", small=True, N=33, K=50), dict(name="long", small=True, N=2, K=600)]
+"""
+
+
+def test_the_structure_matches_a_diagonal_and_its_kernel_is_right(
+    shared_worker: StartedWorker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, fragments = example(EXTENDING / "structure.md", tmp_path)
+    monkeypatch.setitem(structures.STRUCTURES, *entry(fragments[0], vars(module)))  # type: ignore[arg-type]
+    a, b = torch.zeros(8, 4), torch.zeros(4, 8)
+    traced = make_fx(lambda a, b: torch.diagonal(a @ b) * 2, tracing_mode="fake")
+    graph, other = traced(a, b), traced(torch.zeros(8, 4), torch.zeros(4, 9))
+    assert structures.matched(other) == []
+    with structures.with_structures():
+        assert structures.matched(graph) == ["diagonal"]
+    assert next(node.target for node in graph.graph.nodes if node.op == "call_function") is CALL
+    (found,) = module.find_diagonal(traced(a, b))
+    tunables = "\n".join(f"DIAGONAL_{key} = {value}" for key, value in found.structure.config.items())
+    kernel = "def kernel_function(a, b):\n    return diagonal(a, b)"
+    (tmp_path / "diagonal.py").write_text(DIAGONAL)
+    shared_worker().load(str(tmp_path / "diagonal.py"))
+    source = "\n\n\n".join([IMPORTS, found.structure.source, tunables, kernel])
+    result = shared_worker().evaluate(Candidate(source=source + "\n"), "verify")
+    assert {case.status for case in result.results if "large" not in case.case} == {Status.PASSED}, result.reason
