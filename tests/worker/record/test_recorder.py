@@ -441,6 +441,15 @@ def test_a_descriptor_made_on_the_host_is_recorded_with_its_block() -> None:
     assert (part.view.shape, part.view.stride, part.block_shape) == ((4, 4), (8, 1), (2, 2))
 
 
+def test_an_assertion_of_a_descriptor_refuses_the_size() -> None:
+    lines = ("k[(1,)](TensorDescriptor.from_tensor(x, [2, 4]))", "return x")
+    head = kernel_head("d") + "from triton.tools.tensor_descriptor import TensorDescriptor\n"
+    for line, is_refused in ((lines[0], True), ("k[(1,)](x.reshape(5))", False)):
+        (found,) = recorded(function(line, lines[1], head=head), {"x": torch.empty(4, 7)}).recordings
+        assert found.plan is None
+        assert found.refused is is_refused, found.reason
+
+
 def test_an_allocator_for_descriptors_made_in_kernels_may_be_set() -> None:
     source = function(
         "def alloc(size, alignment, stream):",

@@ -113,6 +113,8 @@ HONEST = {
     "names in order": "from collections import OrderedDict, namedtuple\nfrom enum import IntEnum\n"
     "from contextlib import nullcontext\nTile = namedtuple('Tile', 'm n')\nclass Kind(IntEnum):\n    RELU = 1\n"
     + in_module(init=("self.layers = nn.Sequential(OrderedDict([('fc', nn.Linear(4, 4))]))",)),
+    "an autograd function by its name": "from torch.autograd import Function\n"
+    "from torch.autograd.function import once_differentiable\n" + in_function("pass"),
     "what is exported": "__all__ = ['kernel_function']\n" + in_function("pass"),
     "a literal getattr": in_module("b = getattr(self, 'bias', None)", "h = hasattr(self, 'bias')"),
     "a property": in_module() + "    @property\n    def block(self):\n        return 64\n",

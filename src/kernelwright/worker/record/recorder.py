@@ -265,8 +265,11 @@ def described(result: Any) -> str:
 
 
 def is_refusal(error: BaseException, source: str) -> bool:
-    """Whether a `raise` or `assert` statement of the host code itself raised the error. A long one has many lines."""
+    """Whether a `raise` or `assert` statement of the host code itself raised the error, which may have many lines, or an
+    assertion in what it calls, as of Triton's descriptors."""
     trace = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, AssertionError) and any(one.filename.endswith("candidate.py") for one in trace):
+        return True
     if not trace or not trace[-1].filename.endswith("candidate.py"):
         return False
     refusals = [node for node in ast.walk(syntax.parse(source)) if isinstance(node, ast.Raise | ast.Assert)]

@@ -30,6 +30,7 @@ ALLOWED_MODULES = ("torch", "torch.nn", "torch.nn.functional", "triton", "triton
 
 ALLOWED_IMPORTS_OF = {
     "collections": ("OrderedDict", "namedtuple"), "enum": ("Enum", "IntEnum"), "contextlib": ("nullcontext",),
+    "torch.autograd": ("Function",), "torch.autograd.function": ("Function", "once_differentiable"),
     "torch.amp": ("custom_fwd", "custom_bwd"), "torch.cuda.amp": ("custom_fwd", "custom_bwd"),
     "operator": ("add", "sub", "mul", "floordiv", "mod", "neg", "lt", "le", "eq", "ne", "ge", "gt"),
     "numpy": ("prod", "sqrt", "log", "log2", "ceil", "floor", "pi", "e", "inf"),
