@@ -422,6 +422,7 @@ def test_a_factor_that_equals_a_size_stays(tmp_path: Path) -> None:
     assert "mul would get other = 512 instead of 1024" in found.left_alone["FACTOR"]
 
 
+DRAWN = "torch.randn(rows, features)"
 INPUTS = "def get_inputs():\n    return [torch.randn(64, 32)]\ndef get_init_inputs():\n    return []\n"
 
 
@@ -432,9 +433,49 @@ def test_a_problem_whose_sizes_depend_on_values_is_refused_with_what_helps(tmp_p
 
 
 def test_a_size_that_depends_on_values_and_stays_inside_is_no_reason_to_refuse(tmp_path: Path) -> None:
-    found = derive(loaded(tmp_path, model("return x[x > 0].sum()") + INPUTS))
-    assert "forward raised DynamicOutputShapeException" in found.left_alone[""]
-    assert "torch.where" in found.left_alone[""]
+    found = derive(loaded(tmp_path, model("return x[x > 0].sum()") + given("rows, features = 512, 96", DRAWN)))
+    assert [one.name for one in found.cases] == [SMALL, SECOND, ODD]
+    assert found.cases[0].params["rows"] == 8
+
+
+PAGED = """
+class Model(nn.Module):
+    def forward(self, x, table, lengths):
+        found = []
+        for row, length in zip(table, lengths.tolist()):
+            pages = row[: (length + x.shape[1] - 1) // x.shape[1]].tolist()
+            found.append(torch.cat([x[page] for page in pages])[:length].sum(0))
+        return torch.stack(found)
+
+pages, page, width, batch = 64, 16, 128, 8
+
+def get_inputs():
+    own = pages // batch
+    table = torch.randperm(pages)[: batch * own].reshape(batch, own)
+    return [torch.randn(pages, page, width), table, torch.randint(1, own * page + 1, (batch,))]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_problem_that_reads_lengths_and_pages_has_cases(tmp_path: Path) -> None:
+    problem = loaded(tmp_path, PAGED)
+    found = derive(problem)
+    assert [one.name for one in found.cases] == [SMALL, SECOND, ODD]
+    for case in found.cases:
+        instance = problem.instance(case, seed=1)
+        x, table, lengths = (one for one in instance.inputs if isinstance(one, torch.Tensor))
+        assert x.numel() <= WANTED_ELEMENTS
+        assert table.max() < len(x)
+        assert lengths.max() <= table.shape[1] * x.shape[1]
+
+
+def test_a_problem_that_reads_values_and_is_large_says_what_cannot_be_traced(tmp_path: Path) -> None:
+    text = model("return x * x.max().item()") + given("rows, features = 8192, 4096", DRAWN)
+    found = derive(loaded(tmp_path, text))
+    assert found.cases == ()
+    assert "its operators cannot be traced without values" in found.left_alone[""]
 
 
 def test_a_model_that_casts_its_layers_has_cases(tmp_path: Path) -> None:

@@ -303,10 +303,20 @@ def test_nothing_is_kept_from_one_instance_to_the_next(write: Write) -> None:
     assert shapes == [TensorSpec(shape=(1, 8), dtype="float32", stride=(8, 1))] * 3
 
 
-@pytest.mark.parametrize("place", ["        super().__init__()", "def get_inputs():"])
-def test_a_problem_that_fixes_its_own_seed_is_refused(write: Write, place: str) -> None:
-    indent = "        " if place.startswith(" ") else "    "
-    problem = load_problem(str(write((place, f"{place}\n{indent}torch.manual_seed(0)"))))
+def test_trained_parameters_of_a_model_that_seeds_have_another_order_for_every_seed(write: Write) -> None:
+    own = "torch.manual_seed(3)\n        self.scale = nn.Parameter(torch.randn(COLUMNS))"
+    problem = load_problem(str(write(("self.scale = nn.Parameter(torch.ones(COLUMNS))", own))))
+    first, second, again = (problem.instance(problem.cases[0], seed=seed).module.scale for seed in (1, 2, 1))
+    assert isinstance(first, torch.Tensor)
+    assert isinstance(second, torch.Tensor)
+    assert isinstance(again, torch.Tensor)
+    assert not torch.equal(first, second)
+    assert torch.equal(first, again)
+    assert torch.equal(first.sort().values, second.sort().values)
+
+
+def test_inputs_that_fix_their_own_seed_are_refused(write: Write) -> None:
+    problem = load_problem(str(write(("def get_inputs():", "def get_inputs():\n    torch.manual_seed(0)"))))
     with pytest.raises(ProblemError, match=r"calls torch\.manual_seed, so that every seed gives the same values"):
         problem.instance(problem.cases[0], seed=1)
 

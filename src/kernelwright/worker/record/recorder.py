@@ -265,8 +265,8 @@ def described(result: Any) -> str:
 
 
 def is_refusal(error: BaseException, source: str) -> bool:
-    """Whether a `raise` or `assert` statement of the host code itself raised the error, which may have many lines, or an
-    assertion in what it calls, as of Triton's descriptors."""
+    """Whether a `raise` or `assert` statement of the host code itself, which may have many lines, raised the error, or
+    an assertion in what it calls, as in Triton's descriptors."""
     trace = traceback.extract_tb(error.__traceback__)
     if isinstance(error, AssertionError) and any(one.filename.endswith("candidate.py") for one in trace):
         return True

@@ -1,7 +1,8 @@
 """Derived cases, for a problem that states no small case or no held-out case.
 
 The search makes the whole numbers in the file smaller, one after the other, as long as the problem stays the same
-(`difference`). It runs on fake tensors; only the finished cases run once with values, on the CPU. Nothing here is
+(`difference`). It runs on fake tensors; only the finished cases run once with values, on the CPU. A problem that reads
+values runs with them at every size; only the shapes of its tensors and its arguments are compared then. Nothing here is
 random or depends on time: the same file always gets the same cases.
 """
 
@@ -38,6 +39,9 @@ TILE = 32
 
 MOST_CALLS = 20_000
 """Limit on the operators that are traced for one file. This many take about ten seconds."""
+
+CALLS_OF_A_RUN = 100
+"""A run with values counts as many: of a problem whose operators cannot be traced without them."""
 
 SMALL, SECOND, ODD = "derived_small", "derived_small_2", "derived_odd"
 
@@ -94,8 +98,9 @@ def derive(problem: LoadedProblem, interpreted: bool = False) -> Derived:
     try:
         search = Search(problem, base)
     except ProblemError as error:
-        problem.require_same_sizes(base)
         return Derived(left_alone={"": f"its operators cannot be traced without values: {error}"})
+    if not search.original.calls:
+        problem.require_same_sizes(base)
     sizes = search.shrunk()
     found = search.attempt(sizes)
     if isinstance(found, str):
@@ -165,7 +170,12 @@ class Search:
         self.refused: dict[str, str] = {}
         self.unrelated: set[frozenset[str]] = set()
         self.related: list[set[str]] = []
-        self.original = self.problem.traced(base)
+        self.traced = problem.traced
+        try:
+            self.original = problem.traced(base)
+        except ProblemError:
+            self.traced = problem.described
+            self.original = problem.described(base)
         self.values = self._values({})
         specs = self.original.given.values()
         self.rows = self._row_numbers()
@@ -175,11 +185,11 @@ class Search:
         """The trace of the problem with these sizes, or why it would be a different problem."""
         params: dict[str, Scalar] = {**self.base.params, **sizes}
         try:
-            found = self.problem.traced(msgspec.structs.replace(self.base, params=params))
+            found = self.traced(msgspec.structs.replace(self.base, params=params))
         except ProblemError as error:
-            self.calls += len(self.original.calls)
+            self.calls += len(self.original.calls) or CALLS_OF_A_RUN
             return f"it would not run: {str(error).partition(' raised ')[2].partition(chr(10))[0][:200] or error}"
-        self.calls += len(found.calls)
+        self.calls += len(found.calls) or CALLS_OF_A_RUN
         return difference(self.original, found) or found
 
     def step(self, sizes: dict[str, int], before: Trace, name: str, value: int) -> tuple[dict[str, int], Trace] | str:

@@ -66,6 +66,7 @@ from kernelwright.worker.reference.problem_module import (
     own_modules,
     read_sidecar,
     read_source,
+    seed_torch,
     seeded,
     stated_cases,
     stated_gradients,
@@ -164,11 +165,12 @@ class LoadedProblem:
                 init_inputs = self._sequence("get_init_inputs", module.get_init_inputs, case)
                 init_names, _, _ = bind_arguments(self.file, "Model", module.Model, init_inputs, {})
                 reference = call(self.file, "Model", module.Model, *init_inputs)
-                refuse_own_seed(self.file, "Model", given)
+                if torch.initial_seed() != given:
+                    seed_torch(given)  # its parameters are the same for every seed, as those that are read from a file
                 trained = call(self.file, "preparing its Model", settle, self.file, reference, device, wanted, given)
             with seeded("inputs", seed, device) as given:
                 positional, named = self._inputs(module, case)
-                refuse_own_seed(self.file, "get_inputs", given)
+                refuse_own_seed(self.file, given)
             argument_names, arguments, keywords = bind_arguments(
                 self.file, "forward", reference.forward, positional, named
             )
@@ -253,6 +255,13 @@ class LoadedProblem:
                 instance = self.instance(case, seed=0)
                 found: Specs = call(self.file, "describing its tensors", specs, instance)
                 return trace_of(recorder, instance, found)
+
+    def described(self, case: Case) -> Trace:
+        """What `traced` gives, without operators: of a problem that reads values, which runs on small tensors."""
+        with OnlySmallTensors():
+            instance = self.instance(case, seed=0)
+            found: Specs = call(self.file, "describing its tensors", specs, instance)
+        return trace_of(Recorder(), instance, found)
 
     def run(self, case: Case) -> None:
         """Call forward once with real values; raises `ProblemError` if it fails."""

@@ -196,9 +196,9 @@ def leaves_of(file: Path, names: tuple[str, ...], arguments: list[Any]) -> tuple
     return found, leaves, "" if found == names else repr(structure)
 
 
-def refuse_own_seed(file: Path, what: str, given: int) -> None:
+def refuse_own_seed(file: Path, given: int) -> None:
     if torch.initial_seed() != given:
         raise ProblemError(
-            f"{file}: {what} calls torch.manual_seed, so that every seed gives the same values",
+            f"{file}: get_inputs calls torch.manual_seed, so that every seed gives the same values",
             "remove that call: kernelwright seeds, and needs values that a candidate cannot foresee",
         )
