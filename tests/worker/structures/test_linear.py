@@ -74,6 +74,9 @@ FORWARDS = {
         "1, 1056, 1024, 128", "words, scales",
         "torch.randn(M, K), torch.randint(-2**31, 2**31, (N, K // 8), dtype=torch.int32), torch.rand(N, K // G)",
         WORDS, "N=40, K=96, G=32", "N=33, K=144, G=48"),
+    "logits_in_float32": (
+        "5, 1056, 1024, 1", "w", "torch.randn(M, K).half(), torch.randn(N, K).half() * K**-0.5",
+        "return (x @ w.t()).float()", "M=3, N=40, K=72", "M=4, N=33, K=50"),
     "a_gate_of_two": (
         "2, 1056, 1024, 3", "gate, up", "torch.randn(M, G, K), torch.randn(N, K), torch.randn(N, K)",
         "return F.silu(F.linear(x, gate)) * F.linear(x, up)", "M=3, N=40, K=72, G=2", "M=4, N=33, K=50, G=5"),

@@ -26,7 +26,7 @@ def _made(tensors: Sequence[Tensor], numbers: Sequence[Any], structure: str) -> 
     made = codec.decode(structure.encode(), Structure)
     sizes = [*(one.shape for one in tensors), *((one,) for one in numbers)]
     shape = [math.prod(sizes[place][side] for place, side in sides) for sides in made.shape]
-    return tensors[made.like].new_empty(shape)
+    return tensors[made.like].new_empty(shape, dtype=getattr(torch, made.dtype) if made.dtype else None)
 
 
 register_fake("kernelwright::structure", _made, lib=_LIBRARY)

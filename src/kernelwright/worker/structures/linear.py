@@ -23,7 +23,19 @@ from kernelwright.worker.structures.chain import users
 from kernelwright.worker.structures.found import Found
 from kernelwright.worker.structures.linear_kernels import Parts, written_as
 from kernelwright.worker.structures.masks import hint_of
-from kernelwright.worker.structures.values import CASTS, COUNTS, JOINED, OPERATORS, VIEWED, Cut, Index, Unroll, Values
+from kernelwright.worker.structures.values import (
+    CASTS,
+    COUNTS,
+    FLOATS,
+    INTEGERS,
+    JOINED,
+    OPERATORS,
+    VIEWED,
+    Cut,
+    Index,
+    Unroll,
+    Values,
+)
 
 aten = torch.ops.aten
 
@@ -31,8 +43,6 @@ PLACES: Mapping[Any, int] = {
     aten.mm.default: 0, aten.addmm.default: 1, **({aten.mm.dtype: 0} if "dtype" in aten.mm.overloads() else {}),
 }  # fmt: skip
 """The place of x among the arguments of a product; the weights are the next."""
-
-DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
 MOST_ROWS = 64
 
@@ -71,7 +81,7 @@ def _is_served(node: Node) -> bool:
     x, w = (one.meta["val"] for one in _factors(node))
     is_large = hint_of(w.shape[0]) * hint_of(w.shape[1]) >= LEAST_WEIGHTS
     is_few = hint_of(x.shape[0]) <= MOST_ROWS and not node.kwargs
-    return is_few and is_large and x.dtype == w.dtype and x.dtype in DTYPES
+    return is_few and is_large and x.dtype == w.dtype and x.dtype in FLOATS
 
 
 def _factors(product: Node) -> tuple[Any, Any]:
@@ -126,7 +136,8 @@ class _Linear:
 
     def found(self) -> Found | None:
         """None where it cannot be written."""
-        if not isinstance(self._root.meta["val"], Tensor):
+        made = self._root.meta["val"]
+        if not isinstance(made, Tensor) or made.dtype not in (*FLOATS, *INTEGERS):
             return None
         (rows, depth), sides = self._sides(_factors(self._first)[0]), self._sides(self._root)
         if not sides or sympy.expand(sympy.prod(sides) - rows * sides[-1]) != 0:
@@ -229,13 +240,9 @@ class _Linear:
 
         return text
 
-    def _as_found(self, parts: Parts, arguments: Arguments) -> Found | None:
-        dtype = self._root.meta["val"].dtype
-        like = [place for place, one in enumerate(arguments.tensors.values()) if one.meta["val"].dtype == dtype]
-        if not like:
-            return None
-        x, w = (one.meta["val"] for one in _factors(self._first))
-        structure = written_as(parts, self._sides(self._root), like[0], x, w)
+    def _as_found(self, parts: Parts, arguments: Arguments) -> Found:
+        x, w, root = (one.meta["val"] for one in (*_factors(self._first), self._root))
+        structure = written_as(parts, self._sides(self._root), root.dtype, x, w)
         numbers = tuple(arguments.numbers.values())
         return Found(node=self._root, tensors=tuple(arguments.tensors.values()), numbers=numbers, structure=structure)
 

@@ -73,12 +73,12 @@ def linear_kernel_of_parts(
 def linear({arguments}):
     {checked}
     columns = {last}
-    out = torch.empty(({shape}), dtype={like}.dtype, device={like}.device)
+    out = torch.empty(({shape}), dtype={like}, device={one}.device)
     rows = out.numel() // columns
     block_m = {block_m}
     parts = out
     if LINEAR_SPLITS > 1:
-        parts = torch.empty((LINEAR_SPLITS, {count}, rows, columns), dtype=torch.float32, device={like}.device)
+        parts = torch.empty((LINEAR_SPLITS, {count}, rows, columns), dtype=torch.float32, device={one}.device)
     linear_kernel[(triton.cdiv(columns, LINEAR_BLOCK_N), LINEAR_SPLITS, triton.cdiv(rows, block_m))](
         {pointers_given}
         out, parts,
@@ -162,8 +162,8 @@ class Parts:
             self.body.append(f"{name} = tl.dot({w}.to({{dtype}}), x.to({{dtype}}), {name}, allow_tf32={{tf32}})")
 
 
-def written_as(parts: Parts, sides: Sequence[Any], like: int, x: Tensor, w: Tensor) -> Structure:
-    """The kernels. sides: of the result. like: the place of the tensor whose dtype it has. x, w: the factors."""
+def written_as(parts: Parts, sides: Sequence[Any], dtype: torch.dtype, x: Tensor, w: Tensor) -> Structure:
+    """The kernels. sides, dtype: of the result. x, w: the factors."""
     arguments, names = parts.arguments, parts.names
     cuts = parts.cuts
     shape = [arguments.size(side) for side in sides]
@@ -171,10 +171,12 @@ def written_as(parts: Parts, sides: Sequence[Any], like: int, x: Tensor, w: Tens
     outer, inner = (
         arguments.size(size) for size in (sympy.prod([size for _, size in parts.loops[:-1]]), parts.loops[-1][1])
     )
+    dtypes = [one.meta["val"].dtype for one in arguments.tensors.values()]
+    given, like = [*arguments.tensors], dtypes.index(dtype) if dtype in dtypes else None
     words = {
         "dtype": f"tl.{str(x.dtype).removeprefix('torch.')}", "tf32": str(torch.backends.cuda.matmul.allow_tf32),
         "outer": outer, "inner": inner, "count": str(len(names)), "last": shape[-1],
-        "like": [*arguments.tensors][like], "shape": _listed(shape),
+        "like": str(dtype) if like is None else f"{given[like]}.dtype", "one": given[0], "shape": _listed(shape),
         "block_m": "1" if parts.is_vector else f"min({MOST_ROWS}, max(16, triton.next_power_of_2(rows)))",
         "arguments": ", ".join([*arguments.tensors, *arguments.numbers]),
     }  # fmt: skip
@@ -201,7 +203,8 @@ def written_as(parts: Parts, sides: Sequence[Any], like: int, x: Tensor, w: Tens
         "added": [f"{name} += tl.load({place}, {inside}, other=0.0)" for name, place in at.items()],
     }  # fmt: skip
     return Structure(
-        function="linear", source=filled(TEXT, lines, words), config=_config(parts, w), like=like,
+        function="linear", source=filled(TEXT, lines, words), config=_config(parts, w), like=like or 0,
+        dtype=str(dtype).removeprefix("torch.") if like is None else "",
         shape=tuple(tuple((len(arguments.tensors) + place, 0) for place in places) for places in factors),
     )  # fmt: skip
 
