@@ -28,6 +28,8 @@ LATENCY_S = 700e-9
 """DRAM latency under load on Hopper, about 1200 cycles at 1.75 GHz (Luo et al., "Benchmarking and Dissecting the
 NVIDIA Hopper GPU Architecture via Microbenchmarking", 2024, gives 478 cycles unloaded)."""
 
+SLOW_LIBRARY = 0.7
+"""A library call that was measured below this share of its bound joins the region around it, or is named."""
 
 NARROW = ("int8", "uint8", "bool")
 """Dtypes of eight bits besides every float8: tensor cores multiply them twice as fast as dtypes of sixteen bits."""

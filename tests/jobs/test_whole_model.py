@@ -136,7 +136,8 @@ def test_a_survey_in_python_is_the_commands_with_html(asked: list[list[str]]) ->
 def test_on_a_gpu_the_program_is_told_which_and_which_baselines(asked: list[list[str]]) -> None:
     there = msgspec.structs.replace(NOWHERE, device="a GPU", gpu="GPU-1")
     job.survey_model("net.py", max_autotune=True, desk=desk(FakeWorker(where=there)))
-    assert asked[0][2:] == ["GPU-1", "eager,compile,compile_max_autotune"]
+    assert asked[0][2:4] == ["GPU-1", "eager,compile,compile_max_autotune"]
+    assert json.loads(asked[0][4]) == there.peaks
 
 
 def test_an_interrupt_between_checks_leaves_a_survey_that_the_next_replaces(

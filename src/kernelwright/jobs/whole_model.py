@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -89,7 +90,7 @@ def survey_model(
         desk = replace(desk, start_worker=one_worker)
         with desk.worker() as worker:
             environment = worker.environment()
-        survey = surveyed(script, environment.gpu, max_autotune, desk)
+        survey = surveyed(script, environment, max_autotune, desk)
         weights = table_of(survey, environment).weights()
         folder = write_problems(survey, weights, Path(out))
         found = WholeModel(survey=survey, environment=environment, folder=str(folder), checks={})
@@ -101,7 +102,7 @@ def survey_model(
     return found
 
 
-def surveyed(script: str, gpu: str, max_autotune: bool, desk: Desk) -> ModelSurvey:
+def surveyed(script: str, environment: Environment, max_autotune: bool, desk: Desk) -> ModelSurvey:
     """The survey by the worker's program, which runs the script with its folder on the module path."""
     lines = ["it ended without a word"]
 
@@ -112,7 +113,8 @@ def surveyed(script: str, gpu: str, max_autotune: bool, desk: Desk) -> ModelSurv
     with tempfile.TemporaryDirectory() as temporary:
         answer = Path(temporary) / "answer.json"
         baselines = ",".join(FRAMEWORK[: 2 + max_autotune])
-        words = [script, str(answer), *([gpu, baselines] if gpu else [])]
+        measuring = [environment.gpu, baselines, json.dumps(environment.peaks)]
+        words = [script, str(answer), *(measuring if environment.gpu else [])]
         place = Path(script.partition(":")[0]).parent
         if run_module(place, "kernelwright.worker.models", words, hear) or not answer.is_file():
             raise RequestError(f"{script} cannot be surveyed: {lines[-1]}", "docs/whole-model.md shows a script")

@@ -10,7 +10,7 @@ from typing import NamedTuple, get_args
 
 from kernelwright import roofline
 from kernelwright.model import Environment, ModelSurvey, Part, PartKind
-from kernelwright.roofline import LAUNCH_US
+from kernelwright.roofline import LAUNCH_US, SLOW_LIBRARY
 from kernelwright.search.schedule import NEAR, RESOLUTION
 from kernelwright.text.table import table
 from kernelwright.text.units import Kind, count_text, label, number_text, share_text, times_text, unit_for
@@ -18,9 +18,6 @@ from kernelwright.text.units import Kind, count_text, label, number_text, share_
 REACHED_BY_REGIONS, REACHED_BY_LIBRARY = 0.64, 0.59
 """The share of its bound that a kernel of `torch.compile` and a library call reach: medians over the nine models of
 docs/whole-model.md, measured on an H200 with torch 2.11."""
-
-SLOW_LIBRARY = 0.7
-"""A library call that was measured below this share of its bound is named."""
 
 SHOWN = 0.005
 """Smallest share of the model's time of a part that is shown, and of a region that is written as a problem."""

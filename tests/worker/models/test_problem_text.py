@@ -178,3 +178,13 @@ def test_a_table_that_several_depths_read_is_a_region_of_its_own() -> None:
     assert [[str(node.target) for node in one.nodes] for one in regions] == [
         ["aten.cos.default"], ["aten.mul.Tensor"], ["aten.mul.Tensor"],
     ]  # fmt: skip
+
+
+def test_a_concatenated_dimension_is_a_sum_also_where_it_is_split() -> None:
+    def grouped(x: Tensor, skip: Tensor, weight: Tensor) -> Tensor:
+        return torch.cat([x, skip], 1).view(2, 3, 6, 49).relu() * weight
+
+    given = torch.randn(2, 10, 7, 7), torch.randn(2, 8, 7, 7), torch.randn(3, 6, 1)
+    text = problem_text({"one": region_of(grouped, *given)}, {}, "A region.")
+    assert "reshape([self.n0, self.n4, ((self.n1 + self.n3) // (self.n4)), self.n2 * self.n2])" in text
+    assert run(text, n1=4, n3=5, n2=2).shape == (2, 3, 3, 4)

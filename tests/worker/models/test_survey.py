@@ -10,7 +10,7 @@ import pytest
 
 from kernelwright.model import ModelSurvey, Part
 from kernelwright.worker.models.script import read_script
-from kernelwright.worker.models.survey import survey
+from kernelwright.worker.models.survey import graphs_of, survey
 
 SCRIPTS = Path(__file__).parent / "scripts"
 
@@ -78,7 +78,8 @@ TABLES = {
 
 @cache
 def surveyed(name: str) -> ModelSurvey:
-    return survey(read_script(str(SCRIPTS / f"{name}.py")), "cpu")[0]
+    script = read_script(str(SCRIPTS / f"{name}.py"))
+    return survey(script, graphs_of(script, "cpu"))[0]
 
 
 def line(part: Part) -> str:
@@ -96,7 +97,8 @@ def test_a_model_has_these_parts(name: str) -> None:
 
 
 def test_a_second_run_finds_the_same_keys() -> None:
-    again = survey(read_script(str(SCRIPTS / "group_norm.py")), "cpu")[0]
+    script = read_script(str(SCRIPTS / "group_norm.py"))
+    again = survey(script, graphs_of(script, "cpu"))[0]
     assert again == surveyed("group_norm")
 
 

@@ -17,13 +17,15 @@ from torch import Tensor, nn
 from torch.fx import Node
 
 from kernelwright.model import Baseline, ModelSurvey
+from kernelwright.roofline import LAUNCH_US, SLOW_LIBRARY, bound
 from kernelwright.stats import median, median_ci
 from kernelwright.worker.clock import clock
 from kernelwright.worker.models.capture import loss_of
 from kernelwright.worker.models.draws import indexed
+from kernelwright.worker.models.problem_text import can_be_stated
 from kernelwright.worker.models.regions import Region, arguments_of, value_of
 from kernelwright.worker.models.script import Arguments, Script
-from kernelwright.worker.models.survey import Found
+from kernelwright.worker.models.survey import Found, Graphs, survey
 from kernelwright.worker.models.work import alone, bytes_of
 from kernelwright.worker.reference.baseline import compiled
 
@@ -59,22 +61,37 @@ class DeviceClock:
 
 
 def measured(
-    script: Script, survey: ModelSurvey, found: dict[str, Found], ticks: DeviceClock, names: Sequence[str]
+    script: Script, graphs: Graphs, ticks: DeviceClock, names: Sequence[str], peaks: dict[str, float]
 ) -> ModelSurvey:
-    """The survey with times, and with these baselines."""
+    """The survey with times, and with these baselines. A library call that is slow is part of the region around it."""
     baselines = tuple(baselines_of(names, script, ticks))
-    end, most_bytes = (
-        time.monotonic() + MOST_S,
-        sorted(found, key=lambda key: -found[key].places * found[key].work.bytes),
-    )
-    times = {key: computation_us(found[key], ticks) if time.monotonic() < end else None for key in most_bytes}
-    if left := sum(one is None for one in times.values()):
-        print(f"{left} of {len(times)} computations were not timed alone: their times are estimates")  # noqa: T201
+    end = time.monotonic() + MOST_S
+    made, found = survey(script, graphs)
+    times = _times_of(found, ticks, end)
+    joined = frozenset(key for key, time_us in times.items() if time_us and _is_slow(found[key], time_us, peaks))
+    if joined:
+        made, found = survey(script, graphs, joined)
+        times |= _times_of({key: one for key, one in found.items() if key not in times}, ticks, end + MOST_S)
+    if left := sum(times[key] is None for key in found):
+        print(f"{left} of {len(found)} computations were not timed alone: their times are estimates")  # noqa: T201
     parts = [
         msgspec.structs.replace(part, cases=tuple(msgspec.structs.replace(c, time_us=times[c.key]) for c in part.cases))
-        for part in survey.parts
+        for part in made.parts
     ]
-    return msgspec.structs.replace(survey, baselines=baselines, parts=tuple(parts))
+    return msgspec.structs.replace(made, baselines=baselines, parts=tuple(parts))
+
+
+def _times_of(found: dict[str, Found], ticks: DeviceClock, end: float) -> dict[str, float | None]:
+    most_bytes = sorted(found, key=lambda key: -found[key].places * found[key].work.bytes)
+    return {key: computation_us(found[key], ticks) if time.monotonic() < end else None for key in most_bytes}
+
+
+def _is_slow(one: Found, time_us: float, peaks: dict[str, float]) -> bool:
+    """Whether a library call that a problem can state was measured below SLOW_LIBRARY of its bound."""
+    least_us = bound(one.work.bytes, one.work.written_bytes, one.work.flop, peaks, "").bound_us + LAUNCH_US
+    return (
+        one.kind not in ("region", "other") and can_be_stated(one.region.nodes[0]) and least_us < SLOW_LIBRARY * time_us
+    )
 
 
 def baselines_of(names: Sequence[str], script: Script, ticks: DeviceClock) -> Iterator[Baseline]:

@@ -14,7 +14,15 @@ from torch.fx import Node
 
 from kernelwright.errors import RequestError
 from kernelwright.worker.models.draws import draw_text, indexed, laid_out
-from kernelwright.worker.models.regions import Region, arguments_of, is_size, name_of, size_names, value_of
+from kernelwright.worker.models.regions import (
+    Region,
+    arguments_of,
+    is_size,
+    library_kind,
+    name_of,
+    size_names,
+    value_of,
+)
 from kernelwright.worker.models.sizes import Names
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
@@ -51,6 +59,16 @@ def problem_text(family: Mapping[str, Region], seen: Mapping[Node, Tensor], titl
         returned=", ".join(writer.words[node] for node in regions[0].outputs),
         draws="\n".join(f"        {writer.draw(place, seen.get(node))}," for place, node in enumerate(inputs)),
         cases="\n".join(f"    dict({', '.join(f'{name}={one!r}' for name, one in case.items())})," for case in cases),
+    )  # fmt: skip
+
+
+def can_be_stated(call: Node) -> bool:
+    """Whether a library call is an operator of PyTorch's own: of attention, the one whose result alone is used."""
+    if library_kind(call) != "attention":
+        return True
+    given = arguments_of(call)
+    return {"query", "key", "value"} <= given.keys() and not given.get("dropout_p") and all(
+        user.target is operator.getitem and user.args[1] == 0 for user in call.users
     )  # fmt: skip
 
 
@@ -93,6 +111,13 @@ class _Writer:
             return f"{values[0]}.to({values[1]})"
         if name in INFIX and len(words) == 2:
             return f"{values[0]} {INFIX[name]} {values[1]}"
+        if library_kind(node) == "attention":
+            query, key = (every[0][one] for one in ("query", "key"))
+            heads = ", enable_gqa=True" * (value_of(query).shape[-3] != value_of(key).shape[-3])
+            mask = words.get("attn_mask", words.get("attn_bias", "None"))
+            causal, scale = (words.get(one) or repr(other) for one, other in (("is_causal", False), ("scale", None)))
+            stated = f"{words['query']}, {words['key']}, {words['value']}, {mask}, is_causal={causal}, scale={scale}"
+            return f"(torch.nn.functional.scaled_dot_product_attention({stated}{heads}),)"
         by_place = {one.name for one in target._schema.arguments if not one.kwarg_only}
         given = [word if key in by_place else f"{key}={word}" for key, word in words.items()]
         if name in METHODS:

@@ -3,7 +3,7 @@
 The depth of a node is the largest number of library calls on a path to it. A region is what hangs together at one
 depth: a path from one of its nodes to another that left it would cross a library call and so reach a larger depth.
 Hence every region is convex, and a kernel can take its place. It is not one of Inductor's kernels, which may compute a
-value again in several of them.
+value again in several of them. A library call that joins a region has the depth of what follows it.
 """
 
 from __future__ import annotations
@@ -102,21 +102,33 @@ def _kind(node: Node, known: dict[Node, Kind]) -> Kind:
     return "library" if is_called else "fused"
 
 
-def regions_of(graph: Graph) -> tuple[list[Region], list[Node]]:
-    """The regions and the library calls of a graph, in its order."""
+def regions_of(graph: Graph, joined: frozenset[str] = frozenset()) -> tuple[list[Region], list[Region]]:
+    """The regions of a graph and its library calls as regions of one node, in its order. joined: keys of library calls
+    that join the regions around them."""
     kinds: dict[Node, Kind] = {}
+    inside = set[Node]()
     for node in graph.nodes:
         kinds[node] = _kind(node, kinds)
-    found = (_finished(members, kinds) for members in _components(kinds))
-    return [one for one in found if one is not None], [node for node in kinds if kinds[node] == "library"]
+        if joined and kinds[node] == "library" and key_of(called(node)) in joined:
+            kinds[node] = "fused"
+            inside.add(node)
+    found = (_finished(members, kinds) for members in _components(kinds, inside))
+    calls = [called(node) for node in kinds if kinds[node] == "library"]
+    return [one for one in found if one is not None], calls
 
 
-def _depths(kinds: dict[Node, Kind]) -> dict[Node, int]:
+def called(node: Node) -> Region:
+    """A library call as a region of one node."""
+    return Region((node,), tuple(node.all_input_nodes), (node,))
+
+
+def _depths(kinds: dict[Node, Kind], joined: set[Node]) -> dict[Node, int]:
     """The depth of each node. One that no library call precedes, such as what a backward computes again from a saved
     tensor, has that of its users, where they have one: a kernel computes it with them."""
     depth: dict[Node, int] = {}
     for node in kinds:
-        depth[node] = max((depth[one] + (kinds[one] == "library") for one in node.all_input_nodes), default=0)
+        before = max((depth[one] + (kinds[one] == "library") for one in node.all_input_nodes), default=0)
+        depth[node] = before + (node in joined)
     for node in reversed(kinds):
         users = {depth[user] for user in node.users if user.op != "output" and kinds[user] != "written"}
         if depth[node] == 0 and kinds[node] in ("fused", "view") and len(users) == 1:
@@ -124,9 +136,9 @@ def _depths(kinds: dict[Node, Kind]) -> dict[Node, int]:
     return depth
 
 
-def _components(kinds: dict[Node, Kind]) -> list[list[Node]]:
+def _components(kinds: dict[Node, Kind], joined: set[Node]) -> list[list[Node]]:
     """Fused nodes of one depth that are connected, by an edge or by a result of a library call that they share."""
-    depth = _depths(kinds)
+    depth = _depths(kinds, joined)
     parent: dict[Node, Node] = {}
     readers: dict[tuple[Node, int], Node] = {}
 

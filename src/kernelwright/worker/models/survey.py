@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 from torch import Tensor
@@ -36,13 +37,28 @@ class Found:
     modules: Counter[str] = field(default_factory=Counter)
 
 
-def survey(script: Script, device: str) -> tuple[ModelSurvey, dict[str, Found]]:
-    """The survey of a script's module on fake tensors, and each of its computations by key. Raises `RequestError`."""
+class Graphs(NamedTuple):
+    """sets: the shares of the inputs' names. of_sets: with the share of each graph."""
+
+    sets: dict[str, float]
+    of_sets: list[tuple[float, Captured]]
+
+
+def graphs_of(script: Script, device: str) -> Graphs:
+    """The graphs of a script's module on fake tensors. Raises `RequestError`."""
     faked = on_fakes(script, device)
+    found = [(one.share, graph) for one in faked.sets for graph in captured(faked, one, script)]
+    return Graphs({one.name: one.share for one in faked.sets}, found)
+
+
+def survey(
+    script: Script, graphs: Graphs, joined: frozenset[str] = frozenset()
+) -> tuple[ModelSurvey, dict[str, Found]]:
+    """The survey of a script's module, and each of its computations by key. joined: library calls that are part of the
+    regions around them."""
     found: dict[str, Found] = {}
-    graphs = [(one.share, graph) for one in faked.sets for graph in captured(faked, one, script)]
-    for share, graph in graphs:
-        for kind, region in _computed(graph):
+    for share, graph in graphs.of_sets:
+        for kind, region in _computed(graph, joined):
             key = key_of(region)
             if key not in found:
                 found[key] = Found(kind, region, work_of(region, graph.values), graph)
@@ -57,17 +73,15 @@ def survey(script: Script, device: str) -> tuple[ModelSurvey, dict[str, Found]]:
         taken[part.name] += 1
         number = taken[part.name]
         parts.append(part if number == 1 else msgspec.structs.replace(part, name=f"{part.name}_{number}"))
-    sets = {one.name: one.share for one in faked.sets}
-    name = script.path.stem
-    return ModelSurvey(name=name, is_trained=script.train, sets=sets, graphs=len(graphs), parts=tuple(parts)), found
+    return ModelSurvey(
+        name=script.path.stem, is_trained=script.train, sets=graphs.sets, graphs=len(graphs.of_sets), parts=tuple(parts)
+    ), found
 
 
-def _computed(graph: Captured) -> Iterator[tuple[PartKind, Region]]:
-    """The regions of a graph, and each library call as a region of one node."""
-    regions, calls = regions_of(graph.graph)
+def _computed(graph: Captured, joined: frozenset[str]) -> Iterator[tuple[PartKind, Region]]:
+    regions, calls = regions_of(graph.graph, joined)
     yield from (("region", one) for one in regions)
-    for node in calls:
-        yield library_kind(node), Region((node,), tuple(node.all_input_nodes), (node,))
+    yield from ((library_kind(one.outputs[0]), one) for one in calls)
 
 
 def _part(name: str, family: dict[str, Found]) -> Part:

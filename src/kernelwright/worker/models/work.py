@@ -14,9 +14,18 @@ from torch.fx import Graph, GraphModule, Interpreter, Node
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from kernelwright.model import LeastWork
+from kernelwright.worker.bounds.flop import flop_of
 from kernelwright.worker.bounds.tape import Tape
 from kernelwright.worker.bounds.work import Taped, least_work
-from kernelwright.worker.models.regions import Region, arguments_of, is_in_place, library_kind, name_of, value_of
+from kernelwright.worker.models.regions import (
+    Region,
+    arguments_of,
+    called,
+    is_in_place,
+    library_kind,
+    name_of,
+    value_of,
+)
 from kernelwright.worker.reference.unmade import faked
 
 MOST_EVALUATED = 1 << 26
@@ -55,8 +64,17 @@ def work_of(region: Region, values: Mapping[Node, Tensor]) -> LeastWork:
         with torch.no_grad(), tape:
             made = Interpreter(module).run(*tensors)
         results = [tape.view(one) for one in tree_leaves(made) if isinstance(one, Tensor)]
-    found = least_work(Taped(tape=tape, tensors=views, results=results, mutates={}))
-    return LeastWork(bytes=found.bytes, written_bytes=found.written_bytes, flop=found.flop, kinds=found.kinds)
+    found, remarks = least_work(Taped(tape=tape, tensors=views, results=results, mutates={})), list[str]()
+    flop = dict(found.flop)
+    for one in region.nodes:
+        if library_kind(one) == "attention":  # the tape knows no values of masks
+            masked = _attention(called(one), values)
+            for dtype, kept in masked.flop.items():
+                flop[dtype] += kept - flop_of(one.target, value_of(one.args), value_of(one.kwargs), None)
+            remarks.append(masked.remark)
+    return LeastWork(
+        bytes=found.bytes, written_bytes=found.written_bytes, flop=flop, kinds=found.kinds, remark="; ".join(remarks)
+    )
 
 
 def bytes_of(node: Node) -> int:
