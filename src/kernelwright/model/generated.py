@@ -99,7 +99,8 @@ class Structure(Record, frozen=True, kw_only=True):
     function: the name of the host function, with which all other names begin. source: their text. config: of the
     module's tunables, whose names begin with that name in capitals. shape: of the result: for each side the sides of
     arguments whose product it is, each as the places of a tensor and of its side; a number after the tensors is a side
-    itself. dtype: of the result; "" for that of the tensor at the place `like`.
+    itself. dtype: of the result; "" for that of the tensor at the place `like`. idea: the algorithm in a sentence, for
+    prompts.
     """
 
     function: str
@@ -108,6 +109,7 @@ class Structure(Record, frozen=True, kw_only=True):
     shape: tuple[tuple[tuple[int, int], ...], ...]
     like: int
     dtype: str = ""
+    idea: str
 
 
 class StructureCall(Record, frozen=True, kw_only=True, tag="structure"):

@@ -17,6 +17,7 @@ from kernelwright.model import Operator, Request, Trial
 from kernelwright.propose import changes, diagnosed, sections
 from kernelwright.propose.protocol import Context
 from kernelwright.propose.reflection import counters_of, parent_of, surprise
+from kernelwright.propose.structured import structures
 from kernelwright.propose.tried import history
 from kernelwright.templates import shipped
 from kernelwright.text.markdown import fenced
@@ -75,6 +76,8 @@ def prompt_for(request: Request, context: Context, answer: Answer = "whole") -> 
     values = {"name": context.problem.name, "history": section("## What was tried", history(context.trials))}
     if operator is not Operator.SEED:
         values |= parent_values(request, parents, context)
+    if operator in (Operator.SEED, Operator.IMPROVE):
+        values["structures"] = section("## Structures that match", structures(context))
     if operator is not Operator.REPAIR:
         values["lessons"] = section("## What surprises have taught", sections.lessons(context.trials, context.lessons))
     text = render(template(operator.value), values, f"{operator.value}.md").rstrip()

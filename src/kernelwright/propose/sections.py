@@ -39,6 +39,7 @@ class Sentences(msgspec.Struct, frozen=True):
     """The content of prompts/sentences.toml."""
 
     every_step: str
+    structures: str
     operators_only: str
     gradients: str
     focuses: list[str]

@@ -16,6 +16,10 @@ from kernelwright.worker.structures.chain import Chain
 from kernelwright.worker.structures.found import filled
 from kernelwright.worker.structures.masks import Band, hint_of
 
+IDEA = """\
+Attention without the matrix of scores in memory: products over blocks of keys with a running softmax, over those \
+blocks that the mask leaves. Where few rows read many keys, the keys are divided among programs."""
+
 PARAMETERS = """
     {pointers}
     q_batch, q_head, q_row, q_depth, k_batch, k_head, k_row, k_depth, v_batch, v_head, v_row, v_depth,
@@ -221,7 +225,7 @@ def written_as(chain: Chain, name: str, is_safe: bool, q: Tensor, k: Tensor) -> 
     }  # fmt: skip
     return Structure(
         function="attention", source=filled(FEW_ROWS if few else MANY_ROWS, parts, words),
-        config=_config(q, splits if few else None), shape=(((0, 0), (0, 1)), ((0, 2),), ((2, 3),)), like=2,
+        config=_config(q, splits if few else None), shape=(((0, 0), (0, 1)), ((0, 2),), ((2, 3),)), like=2, idea=IDEA,
     )  # fmt: skip
 
 

@@ -15,6 +15,10 @@ from kernelwright.worker.structures.arguments import Arguments
 from kernelwright.worker.structures.found import filled
 from kernelwright.worker.structures.masks import hint_of
 
+IDEA = """\
+A product with few rows reads its weights as they are stored, and computes what they stand for in registers. The sum \
+is divided among programs; biases, activations and gates are computed with its result."""
+
 TEXT = """
 @triton.jit
 def linear_kernel(
@@ -203,7 +207,7 @@ def written_as(parts: Parts, sides: Sequence[Any], dtype: torch.dtype, x: Tensor
         "added": [f"{name} += tl.load({place}, {inside}, other=0.0)" for name, place in at.items()],
     }  # fmt: skip
     return Structure(
-        function="linear", source=filled(TEXT, lines, words), config=_config(parts, w), like=like or 0,
+        function="linear", source=filled(TEXT, lines, words), idea=IDEA, config=_config(parts, w), like=like or 0,
         dtype=str(dtype).removeprefix("torch.") if like is None else "",
         shape=tuple(tuple((len(arguments.tensors) + place, 0) for place in places) for places in factors),
     )  # fmt: skip
