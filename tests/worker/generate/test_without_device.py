@@ -116,3 +116,13 @@ def test_classes_are_counted_from_values_where_no_number_is_given() -> None:
         found = [torch.nn.functional.one_hot(rows, 7), torch.nn.functional.one_hot(rows)]
     assert [one.shape[-1] for one in found] == [7, 5]
     assert torch.equal(found[0][..., :5], found[1])
+
+
+def test_attention_of_rows_whose_scores_are_all_minus_infinity_gives_zeros_as_pytorch() -> None:
+    key = torch.rand(1, 2, 5, 8).bfloat16() + 1
+    query = torch.stack((torch.full((1, 2, 8), -torch.inf), torch.rand(1, 2, 8)), 2).bfloat16()
+    wanted = torch.nn.functional.scaled_dot_product_attention(query, key, key)
+    with WithoutDevice():
+        made = torch.nn.functional.scaled_dot_product_attention(query, key, key)
+    assert torch.equal(wanted[:, :, 0], torch.zeros_like(wanted[:, :, 0]))
+    torch.testing.assert_close(made, wanted)
