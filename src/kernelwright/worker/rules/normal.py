@@ -23,7 +23,7 @@ from kernelwright.source.bindings import (
 )
 from kernelwright.source.branches import runs_as_script
 from kernelwright.source.edits import Edit, block, edited, narrowed
-from kernelwright.source.kernels import DECORATORS, host_code, in_kernels, jit_functions
+from kernelwright.source.kernels import DECORATORS, in_kernels, jit_functions
 from kernelwright.worker.rules.constexprs import constexpr_functions
 from kernelwright.worker.rules.foreign import annotated, used, without_foreign
 from kernelwright.worker.rules.guards import guards, handlers
@@ -74,20 +74,6 @@ def normal_form(source: str) -> str:
         if source == before:
             break
     return source
-
-
-def _decided(tree: ast.Module) -> list[Edit]:
-    """Replace conditions that are literals by the side that they choose: statements of the module, and expressions."""
-    found = []
-    for node in (part for top in host_code(tree) for part in ast.walk(top)):
-        match node:
-            case ast.If(test=ast.Constant(value=known), body=body, orelse=orelse) if node in tree.body:
-                found.append(Edit(node, node, block(body if known else orelse)))
-            case ast.IfExp(test=ast.Constant(value=known), body=first, orelse=second):
-                found.append(Edit(node, node, ast.unparse(first if known else second)))
-            case _:
-                pass
-    return found
 
 
 # --- code without effect --------------------------------------------------------------------------------------
@@ -301,6 +287,6 @@ def _unwrapped(tree: ast.Module) -> list[Edit]:
 
 
 STEPS: tuple[Callable[[ast.Module], list[Edit]], ...] = (
-    other_modules, other_names, inner_names, constexpr_functions, _decided, _idle, guards, handlers, _traced,
+    other_modules, other_names, inner_names, constexpr_functions, _idle, guards, handlers, _traced,
     _decorators, _unwrapped, used, annotated, _unreached, _raises,
 )  # fmt: skip
