@@ -183,7 +183,8 @@ def _attention(
         scores = scores.masked_fill(attn_mask.logical_not(), -math.inf)
     elif attn_mask is not None:
         scores = scores + attn_mask
-    return aten._safe_softmax(scores, -1).to(value.dtype) @ value
+    shares: Tensor = aten._safe_softmax(scores, -1)
+    return shares.to(value.dtype) @ value
 
 
 COMPOSED: Mapping[Any, Callable[..., Tensor | None]] = {
