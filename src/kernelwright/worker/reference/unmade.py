@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -45,8 +45,30 @@ def faked(symbols: ShapeEnv | None = None) -> Iterator[FakeTensorMode]:
         FakeTensorMode(allow_non_fake_inputs=True, shape_env=symbols, static_shapes=True) as mode,
         _CountedForReal(mode),
         casting(),
+        _without_draws(),
     ):
         yield mode
+
+
+@contextlib.contextmanager
+def _without_draws() -> Iterator[None]:
+    """Inside, initialisers leave fake tensors as they are, as they do with those of the meta device: some draw again
+    until all values are within limits (`trunc_normal_`, torch 2.13)."""
+    own = {name: draw for name, draw in vars(torch.nn.init).items() if name.startswith("_no_grad_")}
+    for name, draw in own.items():
+        setattr(torch.nn.init, name, _leaving_fake(draw))
+    try:
+        yield
+    finally:
+        for name, draw in own.items():
+            setattr(torch.nn.init, name, draw)
+
+
+def _leaving_fake(draw: Callable[..., Any]) -> Callable[..., Any]:
+    def drawn(tensor: Any, *args: Any, **named: Any) -> Any:
+        return tensor if isinstance(tensor, FakeTensor) else draw(tensor, *args, **named)
+
+    return drawn
 
 
 @contextlib.contextmanager
