@@ -8,7 +8,8 @@ import torch
 from kernelwright.worker.reference.unmade import faked
 
 DRAWN = [
-    lambda w: torch.nn.init.trunc_normal_(w, std=0.02), lambda w: torch.nn.init.trunc_normal_(w, std=2.0, a=-0.1, b=0.1),
+    lambda w: torch.nn.init.trunc_normal_(w, std=0.02),
+    lambda w: torch.nn.init.trunc_normal_(w, std=2.0, a=-0.1, b=0.1),
     torch.nn.init.xavier_uniform_, torch.nn.init.zeros_,
 ]  # fmt: skip
 

@@ -51,6 +51,11 @@ WRITTEN = {
         "q, k, v", "torch.randn(B, S, H, D), " + "torch.randn(B, T, H, D), " * 2,
         'shares = (torch.einsum("bqhd,bkhd->bhqk", q, k) * D ** -0.5).softmax(-1)\n'
         'return torch.einsum("bhqk,bkhd->bqhd", shares, v)'),
+    "added_to_a_bias": (
+        "q, k, v, slopes", SAME + "torch.rand(H)",
+        "bias = (slopes[:, None, None] * torch.arange(S, device=q.device)).expand(B, H, 1, S).reshape(B * H, 1, S)\n"
+        "s = torch.baddbmm(bias.to(q.dtype), q.flatten(0, 1), k.flatten(0, 1).mT, beta=0.5, alpha=0.125)\n"
+        "return torch.bmm(s.view(B, H, S, S).softmax(-1).view(B * H, S, S), v.flatten(0, 1))"),
     "in_a_window": (
         "q, k, v", SAME,
         "rows = torch.arange(q.shape[2], device=q.device)\napart = rows[:, None] - rows\n"

@@ -31,6 +31,9 @@ SOFTMAX: Mapping[Any, bool] = {aten._softmax.default: False, aten._safe_softmax.
 
 PRODUCTS = (aten.bmm.default, *((aten.bmm.dtype,) if "dtype" in aten.bmm.overloads() else ()))
 
+FIRST = (*PRODUCTS, aten.baddbmm.default)
+"""Products that scores begin with."""
+
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
 MOST_DEPTH = 256
@@ -41,7 +44,7 @@ def find_attention(graph: GraphModule) -> Iterator[Found]:
     """Every attention in a graph."""
     leading = set[Node]()  # to a product, by steps of a chain
     for node in list(graph.graph.nodes):
-        if node.target in PRODUCTS or (_is_step(node) and leading.intersection(node.all_input_nodes)):
+        if node.target in FIRST or (_is_step(node) and leading.intersection(node.all_input_nodes)):
             leading.add(node)
         if node.target in SOFTMAX and (found := _matched(graph, node, leading)) is not None:
             yield found
@@ -59,7 +62,8 @@ def _matched(graph: GraphModule, softmax: Node, leading: set[Node]) -> Found | N
     if between is None or down is None:
         return None
     (first, *steps), (*_, last) = between, down
-    factors: list[Any] = [*first.args[:2], last.args[1]]
+    place = int(first.target is aten.baddbmm.default)
+    factors: list[Any] = [*first.args[place : place + 2], last.args[1]]
     dtypes = {one.meta["val"].dtype for one in (*factors, last)}
     if len(dtypes) != 1 or not dtypes <= {*DTYPES}:
         return None
@@ -71,7 +75,7 @@ def _matched(graph: GraphModule, softmax: Node, leading: set[Node]) -> Found | N
     ends = [(Part(place, size),) if size != 1 else () for place, size in ((2, rows), (3, columns))]
     begun: tuple[Side, ...] = (pairs, *ends)
     written = Chain(graph, first, begun)
-    if not all(written.add(step, steps[place:]) for place, step in enumerate(steps, 1)):
+    if not written.begin(first) or not all(written.add(step, steps[place:]) for place, step in enumerate(steps, 1)):
         return None
     sides: tuple[Side, ...] | None = written.sides[scores]
     for step in down[1:-1]:
@@ -107,12 +111,12 @@ def _between(scores: Node, softmax: Node, leading: set[Node]) -> list[Node] | No
         if node in found:
             continue
         found.add(node)
-        if node.target in PRODUCTS:
+        if node.target in FIRST:
             continue
         if node not in leading or (node.target in STEPS and node.kwargs):
             return None
         left += leading.intersection(node.all_input_nodes)
-    if sum(one.target in PRODUCTS for one in found) != 1:
+    if sum(one.target in FIRST for one in found) != 1:
         return None
     if any(not {*users(one)} <= ({softmax} if one is scores else found) for one in found):
         return None

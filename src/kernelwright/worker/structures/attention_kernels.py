@@ -213,7 +213,9 @@ def written_as(chain: Chain, name: str, is_safe: bool, q: Tensor, k: Tensor) -> 
         "parts": [] if few else within[2 * (band.least is None):],
         "chain": [*chain.lines, *([f"score = {name}"] if name != "score" else [])],
         "empty": ["total = tl.where(total == 0.0, 1.0, total)  # of a row in which all is masked"] * is_safe,
-        "expanded": [f"{one} = {one}.expand(batch, heads, rows, columns)" for one in names],
+        "expanded": [*(f"{one} = {one}.reshape(batch, heads, {one}.shape[1], {one}.shape[2])" for one in names
+                       if one in chain.merged),
+                     *(f"{one} = {one}.expand(batch, heads, rows, columns)" for one in names)],
         "pointers_given": [f"{one}," for one in names],
         "parameters_given": [*(", ".join(f"{one}.stride({side})" for side in range(4)) + "," for one in names),
                              *(f"{one}," for one in chain.numbers)],

@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import sympy
 import torch
 from torch import SymFloat, SymInt, Tensor
 from torch.fx import GraphModule, Node
 
 from kernelwright.worker.structures.masks import Band, band_of
-from kernelwright.worker.structures.sides import Side, through
+from kernelwright.worker.structures.sides import Side, sizes_of, through
 
 aten = torch.ops.aten
 
@@ -34,7 +35,8 @@ LOWEST = -1e30
 
 class Chain:
     """The text of what is done to scores. tensors, numbers: what it reads, by name. names: of scores after each step.
-    sides: of the scores after each step. band: see `masks`."""
+    sides: of the scores after each step. band: see `masks`. merged: names of tensors whose batch and heads are one
+    side."""
 
     def __init__(self, graph: GraphModule, product: Node, sides: tuple[Side, ...]) -> None:
         self._graph, self._ends = graph, sides[-2:]
@@ -44,6 +46,16 @@ class Chain:
         self.sides: dict[Node, tuple[Side, ...]] = {product: sides}
         self.lines: list[str] = []
         self.band: Band | None = None
+        self.merged = set[str]()
+
+    def begin(self, product: Node) -> bool:
+        """Write what a product does to its sums: `beta * x + alpha * sums`; False where it cannot be written."""
+        if product.target is not aten.baddbmm.default:
+            return True
+        words = [self._said(product.kwargs.get(name, 1), self.sides[product]) for name in ("alpha", "beta")]
+        words.append(self._said(product.args[0], self.sides[product]))
+        self.lines.append("score = score * {} + {} * {}".format(*words))
+        return "" not in words
 
     def add(self, step: Node, later: Sequence[Node]) -> bool:
         """Write one step; False for one that cannot be written. later: the steps after it."""
@@ -103,11 +115,19 @@ class Chain:
             self.numbers[name] = given
             return name
         *pairs, rows, columns = sides
-        is_apart = [*map(len, pairs)] in ([0], [1], [0, 1], [1, 1])  # batch and heads as the kernel has them
+        is_merged = len(pairs) == 1 and len(pairs[0]) == 2 and value.dim() == 3
+        is_merged &= sizes_of(given)[0] == sympy.expand(sympy.prod([part.size for side in pairs for part in side]))
+        is_apart = is_merged or [*map(len, pairs)] in (
+            [0],
+            [1],
+            [0, 1],
+            [1, 1],
+        )  # batch and heads as the kernel has them
         if value.dim() > (len(sides) if is_apart else 2) or (rows, columns) != self._ends:
             return ""
         name = f"{'mask' if value.dtype == torch.bool else 'bias'}_{len(self.tensors) + 1}"
         self.tensors[name] = given
+        self.merged |= {name} if is_merged else set()
         place = " + ".join([f"batch * {name}_batch", f"head * {name}_head", f"row[:, None] * {name}_row",
                             f"column[None, :] * {name}_column"])  # fmt: skip
         self.lines.append(f"{name} = tl.load({name}_ptr + {place}, mask=inside, other=0)")
