@@ -370,8 +370,9 @@ def test_offsets_that_overflow_on_a_stated_case_only_never_pass_on_any_machine(
     assert (found.status, found.unjudged) == (Status.PASSED, ()), found.reason
     read = "(tl.program_id(0) + (tl.load(x_ptr) > 1e38).to(tl.int32)) * BLOCK"
     found = verified(worker, file, Candidate(source=softmax(launch).source.replace("tl.program_id(0) * BLOCK", read)))
-    assert found.status is Status.NOT_VERIFIED
-    assert "not verified: halve: an offset may need more than 32 bits: " in found.reason
+    assert found.status in (Status.NOT_VERIFIED, Status.RUNTIME_ERROR), "on a GPU the address may not exist"
+    if worker.environment().device is None:
+        assert "not verified: halve: an offset may need more than 32 bits: " in found.reason
 
 
 def test_what_no_draw_varied_is_in_the_verdict(worker: ProcessWorker, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import random
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,7 @@ from torch import nn
 
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case, TensorSpec
-from kernelwright.worker.reference import load, prepare
+from kernelwright.worker.reference import load, prepare, unmade
 from kernelwright.worker.reference.instance import Instance
 from kernelwright.worker.reference.load import load_problem
 
@@ -508,6 +509,20 @@ def test_a_large_case_that_looks_at_values_is_refused_instead_of_run(write: Writ
         problem.specs(problem.cases[1])
     assert "scale.py, line 10" in str(caught.value)
     assert str(1 << 44) in str(caught.value)
+
+
+def test_a_large_case_that_looks_at_values_is_described_where_it_runs(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = ("        return x * self.scale", "        return x[x[:, 0].isfinite().nonzero()[:, 0]] * self.scale")
+    problem = load_problem(str(write(looks)))
+    monkeypatch.setattr(unmade, "MOST_REAL_ELEMENTS", 8)
+    assert problem.specs(problem.cases[0]).outputs[0].shape == (4, 8), "on the CPU up to another limit"
+    monkeypatch.setattr(unmade, "MOST_ON_CPU", 8)
+    with pytest.raises(ProblemError, match="cannot be described without its values"):
+        problem.specs(problem.cases[0])
+    on_device = replace(problem, device="cpu:0")
+    assert on_device.specs(problem.cases[0]).outputs[0].shape == (4, 8), "without a limit on a device"
 
 
 def test_a_constructor_may_look_at_values_that_it_counted_beside_tensors_of_any_size(write: Write) -> None:

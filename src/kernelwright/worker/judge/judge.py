@@ -12,6 +12,7 @@ import os
 import traceback
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,8 @@ class Judge:
 
     def load(self, path: str, loading: Loading = AS_KEPT, cases: tuple[Case, ...] | None = None) -> ProblemRead:
         """Read the problem."""
-        self.problem, left_alone = derive.load_with_cases(path, loading, cases, interpreted=self.device == "cpu")
+        problem, left_alone = derive.load_with_cases(path, loading, cases, interpreted=self.device == "cpu")
+        self.problem = replace(problem, device=self.device)
         allow_tf32(self.problem.precision == "tf32")
         self.draws = Draws(self.problem, self.device)
         self.specs, self.strided = with_strided(self.draws)

@@ -26,6 +26,7 @@ from kernelwright.model import Case, LibraryMode, StatedBySet
 from kernelwright.text.escape import encodable
 from kernelwright.worker.bounds.work import Work, least_work, taped
 from kernelwright.worker.plan.structure import names_of, nested
+from kernelwright.worker.reference import unmade
 from kernelwright.worker.reference.drawn import require_same_sizes
 from kernelwright.worker.reference.gradients import (
     Differentiated,
@@ -132,6 +133,7 @@ class LoadedProblem:
     modules: texts of the files in `sources/`, by their path there. layouts: "any" if kernels have to accept all
     strides. precision: of the framework's float32 products. mutates: the inputs that forward changes in place.
     gradients: whether the backward is part of the problem. stated: facts from the problem set.
+    device: where a case runs that cannot be described without its values.
     """
 
     name: str
@@ -149,6 +151,7 @@ class LoadedProblem:
     gradients: bool = False
     stated: StatedBySet | None = None
     library: LibraryMode | None = None
+    device: str = "cpu"
     differentiated: dict[tuple[str, str, str], Differentiated] = field(default_factory=dict)
     """What has a gradient, by case, its parameters and its dtype: forward is run once to find out."""
 
@@ -286,19 +289,28 @@ class LoadedProblem:
         return self._asked(case, lambda instance: instance)
 
     def _asked(self, case: Case, ask: Callable[[Instance], T]) -> T:
-        """`ask(instance)` on fake tensors or, if that fails because the problem reads values, on small real ones."""
+        """`ask(instance)` on fake tensors or, if that fails because the problem reads values, on real ones: small ones
+        if possible, else where the case runs anyway, on the GPU or, as far as memory allows, on the CPU."""
         try:
             with faked():
                 return self._answer(ask, self.instance(case, seed=0))
         except ProblemError as error:
             on_fake = error
+        with contextlib.suppress(TooLargeError), OnlySmallTensors():
+            return self._answer(ask, self.instance(case, seed=0))
+        if self.device != "cpu":
+            try:
+                return self._answer(ask, self.instance(case, seed=0, device=self.device))
+            finally:
+                torch.cuda.empty_cache()  # does nothing without a GPU
         try:
-            with OnlySmallTensors():
+            with OnlySmallTensors(unmade.MOST_ON_CPU):
                 return self._answer(ask, self.instance(case, seed=0))
         except TooLargeError as error:
             raise ProblemError(
                 f"case {case.name!r} cannot be described without its values: {on_fake}",
-                f"a tensor of {error} elements is too large for that; avoid .item() and conditions on values",
+                f"a tensor of {error} elements is too large for that without a GPU; avoid .item() and conditions on "
+                "values",
             ) from on_fake
 
     def _answer(self, ask: Callable[[Instance], T], instance: Instance) -> T:

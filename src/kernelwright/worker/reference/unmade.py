@@ -26,6 +26,9 @@ from kernelwright.worker.reference.instance import Instance
 MOST_REAL_ELEMENTS = 1 << 24
 """Elements of the largest real tensor under `OnlySmallTensors`: 64 MiB in float32."""
 
+MOST_ON_CPU = 1 << 27
+"""The same for a large case that only its values describe, on a machine without a GPU: 512 MiB in float32."""
+
 MOST_COUNTED = 1 << 16
 """Elements of the largest real tensor beside fake ones."""
 
@@ -120,8 +123,13 @@ class _CountedForReal(TorchFunctionMode):
 
 
 class OnlySmallTensors(TorchDispatchMode):
-    """Raises `TooLargeError` for tensors above MOST_REAL_ELEMENTS, before they take memory if an argument states the
-    size."""
+    """Raises `TooLargeError` for tensors with more elements than `most`, before they take memory if an argument states
+    the size."""
+
+    def __init__(self, most: int | None = None) -> None:
+        """most: None for MOST_REAL_ELEMENTS."""
+        super().__init__()
+        self.most = MOST_REAL_ELEMENTS if most is None else most
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         for argument in args:
@@ -133,5 +141,5 @@ class OnlySmallTensors(TorchDispatchMode):
         return made
 
     def _check(self, elements: int) -> None:
-        if elements > MOST_REAL_ELEMENTS:
+        if elements > self.most:
             raise TooLargeError(str(elements))
