@@ -67,6 +67,33 @@ def test_the_users_module_and_inputs_are_untouched() -> None:
     assert net.weight.grad is None
 
 
+class Cache:
+    """What a model writes into in place. PyTorch does not know its parts."""
+
+    def __init__(self) -> None:
+        self.layers = [{"keys": torch.zeros(6, 8)}]
+
+
+class Cached(nn.Module):
+    """Tensors in lists and in an object."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scales = [torch.ones(8)]
+
+    def forward(self, x: torch.Tensor, cache: Cache) -> torch.Tensor:
+        cache.layers[0]["keys"][:4] = x * self.scales[0]
+        return cache.layers[0]["keys"].relu()
+
+
+def test_tensors_inside_lists_and_objects_are_copied_without_memory() -> None:
+    cache = Cache()
+    (graph,) = graphs_of(script(Cached, {"only": [X, cache]}))
+    assert "aten.relu.default" in operators(graph)
+    assert len(graph.values) == 2
+    assert not cache.layers[0]["keys"].any()
+
+
 def test_values_of_inputs_are_known_and_those_of_parameters_are_not() -> None:
     (graph,) = graphs_of(script(lambda: nn.Linear(8, 8)))
     assert [*map(torch.Tensor.tolist, graph.values.values())] == [X.tolist()]

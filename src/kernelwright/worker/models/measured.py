@@ -24,7 +24,7 @@ from kernelwright.worker.models.capture import loss_of
 from kernelwright.worker.models.draws import indexed
 from kernelwright.worker.models.problem_text import can_be_stated
 from kernelwright.worker.models.regions import Region, arguments_of, value_of
-from kernelwright.worker.models.script import Arguments, Script
+from kernelwright.worker.models.script import Arguments, Script, copied
 from kernelwright.worker.models.survey import Found, Graphs, survey
 from kernelwright.worker.models.work import alone, bytes_of
 from kernelwright.worker.reference.baseline import compiled
@@ -98,7 +98,7 @@ def baselines_of(names: Sequence[str], script: Script, ticks: DeviceClock) -> It
     """These ways to run one module of the script's, on each set of its inputs. One that fails is said and left out."""
     module = _there(script.build, ticks.device).to(ticks.device)
     sets = _there(script.inputs, ticks.device)
-    moved = [one.changed(lambda leaf: leaf.to(ticks.device) if isinstance(leaf, Tensor) else leaf) for one in sets]
+    moved = copied(sets, lambda tensor: tensor.detach().to(ticks.device).requires_grad_(tensor.requires_grad))
     for name in names:
         called = compiled(module, name)
         for given in moved:

@@ -9,7 +9,7 @@ import contextlib
 import copy
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,9 @@ import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor, FakeTensorMode
 from torch._subclasses.fake_tensor import unset_fake_temporarily as really
-from torch.utils._pytree import tree_map
 
 from kernelwright.errors import RequestError
+from kernelwright.worker.generate.replacing import replaced
 from kernelwright.worker.reference.unmade import OnlySmallTensors, TooLargeError, faked
 
 
@@ -32,10 +32,6 @@ class Arguments:
     args: Any
     kwargs: Any
     share: float
-
-    def changed(self, change: Callable[[Any], Any]) -> Arguments:
-        """The same set with `change` of each leaf."""
-        return replace(self, args=tree_map(change, self.args), kwargs=tree_map(change, self.kwargs))
 
 
 @dataclass(frozen=True)
@@ -105,7 +101,6 @@ class Faked:
     mode: FakeTensorMode
     device: str
     values: dict[int, Tensor] = field(default_factory=dict)
-    placed: dict[int, Any] = field(default_factory=dict)
 
     def known(self, tensor: Tensor) -> Tensor | None:
         """The real values of a fake tensor or of a view of one; None where they are not known."""
@@ -115,10 +110,8 @@ class Faked:
         with really():
             return real.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
 
-    def place(self, tensor: Any) -> Any:
-        """The tensor without memory, on the device; other values as they are. A subclass of Tensor stays one."""
-        if not isinstance(tensor, Tensor) or id(tensor) in self.placed:
-            return self.placed.get(id(tensor), tensor)
+    def place(self, tensor: Tensor) -> Tensor:
+        """The tensor without memory, on the device. A subclass of Tensor stays one."""
         if type(tensor) not in (Tensor, nn.Parameter, nn.Buffer, FakeTensor):
             placed: Tensor = self.mode.from_tensor(tensor)
         else:
@@ -129,8 +122,17 @@ class Faked:
             is_trained = tensor.requires_grad
             is_parameter = isinstance(tensor, nn.Parameter)
             placed = nn.Parameter(placed, is_trained) if is_parameter else placed.requires_grad_(is_trained)
-        self.placed[id(tensor)] = placed
         return placed
+
+
+def copied(value: Any, place: Callable[[Tensor], Tensor]) -> Any:
+    """A deep copy with `place` of each tensor in it, wherever that is, such as in a cache."""
+
+    def copies(own: Any) -> Any:
+        return lambda tensor, memo: place(tensor)
+
+    with replaced(*((kind, "__deepcopy__", copies) for kind in (Tensor, nn.Parameter))):
+        return copy.deepcopy(value)
 
 
 def on_fakes(script: Script, device: str) -> Faked:
@@ -147,10 +149,5 @@ def on_fakes(script: Script, device: str) -> Faked:
             sets = script.inputs()
     made = Faked(module, sets, mode, device)
     with mode:
-        for one in module.modules():
-            for values in (one._parameters, one._buffers, vars(one)):
-                for value in values.values():
-                    made.place(value)
-        made.module = copy.deepcopy(module, dict(made.placed))
-        made.sets = [one.changed(made.place) for one in sets]
+        made.module, made.sets = copied((module, sets), made.place)
     return made
