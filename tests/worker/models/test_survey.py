@@ -7,9 +7,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import torch
+from torch import nn
 
 from kernelwright.model import ModelSurvey, Part
-from kernelwright.worker.models.script import read_script
+from kernelwright.worker.models.script import Script, read_script
 from kernelwright.worker.models.survey import graphs_of, survey
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -163,3 +165,24 @@ def test_a_depthwise_convolution_is_a_library_call_with_its_own_work() -> None:
     assert (depthwise.kind, sum(case.places for case in depthwise.cases)) == ("convolution", 2)
     taps_inside = sum(min(13, row + 3) - max(0, row - 3) + 1 for row in range(14))
     assert depthwise.cases[0].work.flop == {"float32": 2 * 6 * 32 * taps_inside**2}
+
+
+class Masked(nn.Module):
+    """Attention with a causal mask that is made, and saved for the backward."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.linear(x).view(1, 2, 6, 8)
+        mask = torch.ones(6, 6, dtype=torch.bool, device=x.device).tril()
+        return nn.functional.scaled_dot_product_attention(y, y, y, mask)
+
+
+def test_a_backward_knows_the_mask_of_its_forward() -> None:
+    given = {"build": Masked, "inputs": lambda: {"only": [torch.randn(12, 8)]}, "train": True}
+    script = Script(Path("masked.py"), given, "build")
+    parts = survey(script, graphs_of(script, "cpu"))[0].parts
+    (backward,) = (one for one in parts if one.kind == "attention" and one.is_backward)
+    assert "the mask is causal" in backward.cases[0].work.remark

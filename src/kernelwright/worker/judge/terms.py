@@ -10,7 +10,6 @@ weight of the first.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from kernelwright.worker.reference.gradients import requiring_gradients
 from kernelwright.worker.reference.instance import Instance, accepted, outputs, with_tensors
+from kernelwright.worker.reference.walk import behind_its_sources
 
 Edge = tuple[Any, int]
 """A node of the autograd graph, and the number of one of its outputs."""
@@ -44,7 +44,7 @@ def _has_gradient(value: Tensor) -> bool:
 def _longest(output: Edge, known: dict[Any, int]) -> int | None:
     """1 plus the additions of all nodes on the longest path; None if one is not known. known: a cache of the additions
     of each kind of node, filled in here."""
-    order = list(_in_order(output[0]))
+    order = list(behind_its_sources(output[0], _following))
     used: dict[Any, set[int]] = {node: set() for node in order}
     used[output[0]].add(output[1])
     for node in order:
@@ -56,22 +56,12 @@ def _longest(output: Edge, known: dict[Any, int]) -> int | None:
         added = _added(node, used[node], known)
         if added is None:
             return None
-        behind = [longest[following] for following, _ in node.next_functions if following is not None]
-        longest[node] = added + max(behind, default=0)
+        longest[node] = added + max((longest[following] for following in _following(node)), default=0)
     return 1 + longest[output[0]]
 
 
-def _in_order(last: Any) -> Iterator[Any]:
-    """`last` and every node that it depends on, each after the nodes that it depends on itself."""
-    seen, stack = set(), [(last, False)]
-    while stack:
-        node, is_done = stack.pop()
-        if is_done:
-            yield node
-        elif node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            stack += [(following, False) for following, _ in node.next_functions if following is not None]
+def _following(node: Any) -> list[Any]:
+    return [following for following, _ in node.next_functions if following is not None]
 
 
 def _added(node: Any, used: set[int], known: dict[Any, int]) -> int | None:

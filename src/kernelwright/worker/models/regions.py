@@ -12,7 +12,6 @@ import functools
 import hashlib
 import operator
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -25,6 +24,7 @@ from torch.utils._pytree import tree_map
 
 from kernelwright.model import PartKind
 from kernelwright.worker.bounds.flop import operands
+from kernelwright.worker.reference.walk import behind_its_sources
 
 Kind = Literal["given", "view", "constant", "fused", "library", "part", "written"]
 """given: an input, or random numbers. constant: computed from no tensor. fused: an operator that Inductor computes in
@@ -205,21 +205,13 @@ def _ordered(outputs: list[Node], inputs: set[Node]) -> Region:
     """Outputs by what they compute, then depth first: the same order wherever the region is in a graph."""
     if len(outputs) > 1:
         outputs = sorted(outputs, key=lambda one: (family_of(_ordered([one], inputs)), [*value_of(one).shape]))
-    nodes = dict.fromkeys(node for output in outputs for node in _after_its_inputs(output, inputs))
+
+    def sources(node: Node) -> list[Node]:
+        return [] if node in inputs else [*reversed(node.all_input_nodes)]
+
+    nodes = dict.fromkeys(node for output in outputs for node in behind_its_sources(output, sources))
     inner, given = ([one for one in nodes if (one in inputs) == is_given] for is_given in (False, True))
     return Region(tuple(inner), tuple(given), tuple(outputs))
-
-
-def _after_its_inputs(output: Node, inputs: set[Node]) -> Iterator[Node]:
-    """Each node that an output is computed from, behind its own arguments."""
-    seen, stack = set[Node](), [(output, False)]
-    while stack:
-        node, is_done = stack.pop()
-        if is_done:
-            yield node
-        elif node not in seen:
-            seen.add(node)
-            stack += [(node, True), *((one, False) for one in reversed(node.all_input_nodes) if node not in inputs)]
 
 
 def family_of(region: Region) -> str:

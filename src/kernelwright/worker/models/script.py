@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -18,9 +18,11 @@ import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor, FakeTensorMode
 from torch._subclasses.fake_tensor import unset_fake_temporarily as really
+from torch.fx import Node
 
 from kernelwright.errors import RequestError
 from kernelwright.worker.generate.replacing import replaced
+from kernelwright.worker.models.work import evaluated
 from kernelwright.worker.reference.unmade import OnlySmallTensors, TooLargeError, faked
 
 
@@ -94,13 +96,14 @@ def read_script(place: str) -> Script:
 @dataclass
 class Faked:
     """A script's module and arguments on fake tensors of a device. values: the real values of those that are known, by
-    the storage of the fake tensor."""
+    the storage of the fake tensor. kept: such tensors, so that no other one gets their storage."""
 
     module: nn.Module
     sets: list[Arguments]
     mode: FakeTensorMode
     device: str
     values: dict[int, Tensor] = field(default_factory=dict)
+    kept: list[Tensor] = field(default_factory=list)
 
     def known(self, tensor: Tensor) -> Tensor | None:
         """The real values of a fake tensor or of a view of one; None where they are not known."""
@@ -109,6 +112,17 @@ class Faked:
             return None
         with really():
             return real.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+
+    def learn(self, results: Iterable[tuple[Any, Any]], known: Mapping[Node, Tensor]) -> None:
+        """What the results of a graph are, where its inputs tell: a backward reads masks of the forward. known: their
+        values."""
+        for node, tensor in results:
+            if isinstance(node, Node) and isinstance(tensor, Tensor):
+                with really():
+                    values = evaluated(node, known)
+                if values is not None:
+                    self.values[tensor.untyped_storage()._cdata] = values
+                    self.kept.append(tensor)
 
     def place(self, tensor: Tensor) -> Tensor:
         """The tensor without memory, on the device. A subclass of Tensor stays one."""
