@@ -188,3 +188,12 @@ def test_a_concatenated_dimension_is_a_sum_also_where_it_is_split() -> None:
     text = problem_text({"one": region_of(grouped, *given)}, {}, "A region.")
     assert "reshape([self.n0, self.n4, ((self.n1 + self.n3) // (self.n4)), self.n2 * self.n2])" in text
     assert run(text, n1=4, n3=5, n2=2).shape == (2, 3, 3, 4)
+
+
+def test_sizes_of_what_is_computed_from_no_tensor_are_numbers_of_the_constructor() -> None:
+    def positions(table: Tensor) -> Tensor:
+        return table[torch.arange(6)[:, None].clamp(max=3)] + torch.ones(6, 9, 1)
+
+    text = problem_text({"one": region_of(positions, torch.randn(4, 1))}, {}, "A region.")
+    assert "n1 = 6" in text
+    assert run(text, n1=5).shape == (5, 9, 1)

@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from torch.fx import Node
+
 from kernelwright.errors import RequestError
 from kernelwright.worker.models.regions import Region, name_of, value_of
 
@@ -29,9 +31,9 @@ class Names:
     sum. regions: that differ in their sizes only."""
 
     def __init__(self, regions: Sequence[Region]) -> None:
-        places = range(len(regions[0].inputs))
-        shapes = (zip(*(value_of(one.inputs[place]).shape for one in regions), strict=True) for place in places)
-        given = [size for shape in shapes for size in shape]
+        given = [size for several in zip(*(one.inputs for one in regions), strict=True) for size in _shape(several)]
+        every = zip(*(one.nodes for one in regions), strict=True)
+        counted = [size for several in every if not several[0].all_input_nodes for size in _shape(several)]
         self.parts, self.sums = dict(_split(regions)), dict(_summed(regions, {*given}))
         self.last: dict[Sizes, Sizes] = {}
         for size in self.sums:
@@ -39,7 +41,7 @@ class Names:
             if last not in (size, *(part for one in self.sums[size] for part in (one, *self.parts.get(one, ())))):
                 self.last[last] = size
         self.names: dict[Sizes, str] = {}
-        for size in given:
+        for size in (*given, *counted):  # a mask may have sizes of its own
             self._name(size)
 
     def _name(self, size: Sizes) -> None:
@@ -109,6 +111,10 @@ def _summed(regions: Sequence[Region], given: set[Sizes]) -> Iterator[tuple[Size
             *parts, total = zip(*([one.shape[dim] for one in values] for values in every), strict=True)
             if given.issuperset(parts) and total not in given:
                 yield total, parts
+
+
+def _shape(nodes: Sequence[Node]) -> list[Sizes]:
+    return [*zip(*(value_of(node).shape for node in nodes), strict=True)]
 
 
 def _product(sizes: Sequence[Sizes]) -> Sizes:

@@ -23,6 +23,7 @@ SIZES = {
     "new_empty_strided": {"size", "stride"}, "empty_strided": {"size", "stride"},
     "zeros": {"size"}, "ones": {"size"}, "empty": {"size"}, "full": {"size"}, "rand": {"size"}, "randn": {"size"},
     "randint": {"size"}, "normal": {"size"}, "randperm": {"n"}, "eye": {"n", "m"}, "arange": {"start", "end"},
+    "iota": {"length"},
     "tril_indices": {"row", "col"}, "triu_indices": {"row", "col"}, "sum_to_size": {"size"},
     "split": {"split_size"}, "split_with_sizes": {"split_sizes"}, "unflatten": {"sizes"},
     "native_layer_norm": {"normalized_shape"}, "layer_norm": {"normalized_shape"}, "rms_norm": {"normalized_shape"},
