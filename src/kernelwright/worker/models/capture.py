@@ -93,7 +93,7 @@ def captured(faked: Faked, given: Arguments, script: Script) -> list[Captured]:
         module.recompile()
         own = [Captured(graph, options.get("is_backward", False)) for graph in taken]
         found.extend(own)
-        return _interpreted(module, own, faked)
+        return _interpreted(module, own, faked, learns=not options.get("is_inference", False))
 
     def backend(module: GraphModule, inputs: list[Any]) -> Any:
         return compile_fx.compile_fx(module, inputs, inner_compile=inner)
@@ -115,7 +115,9 @@ def captured(faked: Faked, given: Arguments, script: Script) -> list[Captured]:
     return [one for one in found if one.calls]
 
 
-def _interpreted(module: GraphModule, own: Sequence[Captured], faked: Faked) -> Any:
+def _interpreted(module: GraphModule, own: Sequence[Captured], faked: Faked, learns: bool) -> Any:
+    """learns: whether a backward may read results."""
+
     def run(values: list[Any]) -> Any:
         given = [*values]
         values.clear()
@@ -128,7 +130,7 @@ def _interpreted(module: GraphModule, own: Sequence[Captured], faked: Faked) -> 
                     outermost.values[node] = known
         with faked.mode:
             made = module(*given)
-        for outermost in own[-1:]:
+        for outermost in own[-1:] if learns else []:
             ends: Any = outermost.graph.output_node().args[0]
             faked.learn(zip(ends, made, strict=True), outermost.values)
         return made
