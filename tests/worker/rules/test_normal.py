@@ -198,6 +198,38 @@ def test_what_scripts_set_first_is_left_out_at_module_level_only(line: str) -> N
     assert findings(normal_form(KERNEL.replace("    out = torch", f"    {line}\n    out = torch"))) != []
 
 
+SEEDED = (
+    KERNEL
+    + """
+class Weights(torch.nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        if n:
+            torch.manual_seed(n)
+            torch.cuda.manual_seed_all(n)
+        self.weight = torch.nn.Parameter(torch.randn(n))
+
+    def forward(self, x):
+        return kernel_function(x)
+
+class ModelNew(Weights):
+    pass
+"""
+)
+
+
+def test_a_seed_is_left_out_of_a_constructor_only() -> None:
+    made = normal_form(SEEDED)
+    assert findings(made) == []
+    assert "manual_seed" not in made
+    for place in ("return kernel_function", "self.weight ="):
+        below = SEEDED.replace(place, f"draw = lambda: torch.manual_seed(1)\n        {place}")
+        assert findings(normal_form(below)) != []
+    assert "manual_seed" in normal_form(
+        SEEDED.replace("return kernel_f", "torch.manual_seed(1)\n        return kernel_f")
+    )
+
+
 @pytest.mark.parametrize("above", ["functools.lru_cache", "functools.lru_cache(maxsize=None)", "functools.cache"])
 def test_a_question_that_is_cached_is_asked_again_and_a_cached_launch_is_refused(above: str) -> None:
     asked = (

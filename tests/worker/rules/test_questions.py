@@ -87,12 +87,19 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Any:
     ("sys.version_info[0] == 3 and torch.compile", "(True) and torch.compile"),
     ("version.parse(triton.__version__)", None), ("os.environ.get(torch.name())", None), ("math.sqrt(4)", None),
     ("os.getenv('A', time.time())", None), ("'a' * 3", None), ("sys.modules", None), ("os.environ.items()", None),
+    ("'tf32' if torch.get_float32_matmul_precision() == 'high' else 'ieee'", "('ieee')"),
     ("[os.getenv(one) for one in torch.names()]", None), ("os.getenv('A', 'b').encode()", "('b').encode()"),
 ])  # fmt: skip
 def test_what_only_asks_about_the_machine_is_answered(
     answer: Any, written: str, computed: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {"compile": 1, "name": lambda: "A", "names": lambda: ["A"]}.items():
+    made = {
+        "compile": 1,
+        "name": lambda: "A",
+        "names": lambda: ["A"],
+        "get_float32_matmul_precision": lambda: "highest",
+    }
+    for name, value in made.items():
         monkeypatch.setattr(sys.modules["torch"], name, value, raising=False)
     assert answer(f"{HEAD}VALUE = {written}\n").splitlines()[-1] == f"VALUE = {computed or written}"
 
@@ -161,6 +168,25 @@ def test_only_functions_that_nothing_but_an_import_calls_ask_for_variables(more:
     assert len(questions(syntax.parse(f"{HEAD}{CONFIGS}{more}\n"))) == asked_for
     entry = "def kernel_function(x):\n    return os.getenv('A') or x.one\nkernel_function(1)\n"
     assert questions(syntax.parse(HEAD + entry)) == []
+
+
+CHOOSES = """\
+def kept(configs, named, **meta):
+    return configs[:1] if os.getenv('A') else configs
+
+@triton.autotune([], [], prune_configs_by={'early_config_prune': kept})
+@triton.jit
+def one(x_ptr):
+    pass
+"""
+
+
+@pytest.mark.parametrize(("more", "asked_for"), [
+    ("", 1), ("def kernel_function(x):\n    kept(x, x)", 0), ("OTHER = kept", 0), ("kept.one = 1", 0),
+    ("OTHER = dict(early_config_prune=kept)", 0),
+])  # fmt: skip
+def test_functions_that_only_choose_among_configs_ask_for_variables(more: str, asked_for: int) -> None:
+    assert len(questions(syntax.parse(f"{HEAD}{CHOOSES}{more}\n"))) == asked_for
 
 
 def test_a_name_of_the_module_is_no_builtin(answer: Any) -> None:

@@ -134,3 +134,27 @@ def test_a_config_that_a_stated_case_leaves_out_is_refused_where_no_other_is_kep
     found = worker.evaluate(Candidate(source=source), "verify")
     assert found.status is Status.REJECTED
     assert "leaves out the judged config 1 here" in found.reason
+
+
+OWN = """\
+def made(configs, named, **meta):
+    block = triton.next_power_of_2(named["n"])
+    return [triton.Config({"BLOCK": block, "COVERED": block // less}) for less in LESS]
+
+
+@triton.autotune("""
+
+
+def own(less: str) -> Candidate:
+    """The kernel with a function that makes configs of its own from the size."""
+    made = KERNEL.replace("@triton.autotune(", OWN.replace("LESS", less))
+    source = made.replace('key=["n"])', 'key=["n"], prune_configs_by={"early_config_prune": made})')
+    return Candidate(source=source.replace("CONFIGS", "\n    ".join([config(32, 1), config(32, 2)])))
+
+
+def test_configs_that_the_file_makes_for_a_size_are_judged(worker: ProcessWorker) -> None:
+    found = worker.evaluate(own("(1, 1)"), "verify")
+    assert (found.status, found.autotune, found.unjudged) == (Status.PASSED, {"double": 2}, ()), found.reason
+    found = worker.evaluate(own("(1, 1, 2)"), "verify")
+    assert found.status is Status.WRONG
+    assert "with autotune:double=2" in found.reason

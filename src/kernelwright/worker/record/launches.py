@@ -101,17 +101,20 @@ class RecordLaunches:
 
     def autotuned(self, tuner: Autotuner, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         name = tuner.base_fn.__name__
-        self.tuned[name] = len(tuner.configs)
-        index = self.choices.get(name, 0)
-        if not 0 <= index < len(tuner.configs):
-            raise Refused(f"autotune:{name} = {index}, but there are {len(tuner.configs)} configs")
+        configs, index = tuner.configs, self.choices.get(name, 0)
         if tuner.early_config_prune and len(tuner.configs) > 1:
             given = dict(zip(tuner.arg_names, args, strict=False))
-            kept = [*tuner.early_config_prune(tuner.configs, given, **kwargs)]
-            out = {number for number, config in enumerate(tuner.configs) if config not in kept}
+            kept = [*tuner.early_config_prune(configs, given, **kwargs)]
+            if any(config not in configs for config in kept):
+                configs = kept  # it makes configs of its own
+            out = {number for number, config in enumerate(configs) if config not in kept}
             self.pruned[name] = tuple(sorted(out.union(self.pruned.get(name, ()))))
-        config = tuner.configs[index]
-        tuner.best_config = config
+        self.tuned[name] = len(configs)
+        if not 0 <= index < len(configs):
+            raise Refused(f"autotune:{name} = {index}, but there are {len(configs)} configs")
+        config = configs[index]
+        if (earlier := getattr(tuner, "best_config", None)) is None or earlier != config:
+            tuner.best_config = config
         if config.pre_hook is not None:
             config.pre_hook({**dict(zip(tuner.arg_names, args, strict=False)), **kwargs, **config.all_kwargs()})
         return tuner.fn.run(*args, **kwargs, **config.all_kwargs())

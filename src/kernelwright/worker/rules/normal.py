@@ -15,6 +15,7 @@ from kernelwright.source.bindings import (
     base_name,
     bound_names,
     dotted,
+    evaluated,
     free_names,
     imported,
     imported_name,
@@ -29,6 +30,7 @@ from kernelwright.worker.rules.foreign import annotated, used, without_foreign
 from kernelwright.worker.rules.guards import guards, handlers
 from kernelwright.worker.rules.inner import DESCRIBED, inner_names
 from kernelwright.worker.rules.nested import without_nested
+from kernelwright.worker.rules.returned import decorators
 from kernelwright.worker.rules.scripts import scripts
 from kernelwright.worker.rules.spelling import other_modules, other_names
 from kernelwright.worker.rules.static import FORBIDDEN_CALLS, FORBIDDEN_NAMES
@@ -43,6 +45,9 @@ LOGGER = "logger"
 
 WAITS = frozenset({"torch.cuda.synchronize", "torch.cuda.empty_cache"})
 """Functions that wait for the device or free unused memory. Results do not depend on them."""
+
+SEEDS = frozenset({"torch.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all"})
+"""Functions that a constructor may call before it draws weights. A call gets the weights of the reference."""
 
 PRINTS = frozenset({"triton.language.static_print"})
 
@@ -81,9 +86,12 @@ def normal_form(source: str) -> str:
 
 def _idle(tree: ast.Module) -> list[Edit]:
     """Remove statements that only call what does nothing for a result: in host code a module in SILENT, an object
-    obtained from one, such as a logger, and WAITS; in kernels PRINTS."""
+    obtained from one, such as a logger, WAITS and, in constructors, SEEDS; in kernels PRINTS."""
     paths, inside = imported_paths(tree), in_kernels(tree)
     silent = _silent(tree, paths)
+    constructing = {id(one) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for method in node.body
+                    if isinstance(method, ast.FunctionDef) and method.name == "__init__"
+                    for statement in method.body for one in evaluated(statement)}  # fmt: skip
     return [
         Edit(node, node, "pass")
         for node in ast.walk(tree)
@@ -92,7 +100,10 @@ def _idle(tree: ast.Module) -> list[Edit]:
             isinstance(node.value, ast.Call) and dotted(node.value.func, paths) in PRINTS
             if id(node) in inside
             else base_name(node.value) in silent
-            or (isinstance(node.value, ast.Call) and dotted(node.value.func, paths) in WAITS)
+            or (
+                isinstance(node.value, ast.Call)
+                and dotted(node.value.func, paths) in (WAITS | SEEDS if id(node) in constructing else WAITS)
+            )
         )
     ]
 
@@ -288,5 +299,5 @@ def _unwrapped(tree: ast.Module) -> list[Edit]:
 
 STEPS: tuple[Callable[[ast.Module], list[Edit]], ...] = (
     other_modules, other_names, inner_names, constexpr_functions, _idle, guards, handlers, _traced,
-    _decorators, _unwrapped, used, annotated, _unreached, _raises,
+    decorators, _decorators, _unwrapped, used, annotated, _unreached, _raises,
 )  # fmt: skip

@@ -37,6 +37,7 @@ ASKED = frozenset({
     "os.environ.get", "os.getenv", "importlib.util.find_spec", "importlib.metadata.version", "importlib.import_module",
     "platform.system", "platform.machine", "packaging.version.parse", "packaging.version.Version", "sys.version_info",
     "sys.platform", "torch.backends.cuda.matmul.allow_tf32", "torch.backends.cudnn.allow_tf32",
+    "torch.get_float32_matmul_precision", "torch.are_deterministic_algorithms_enabled",
 })  # fmt: skip
 """What host code may ask: its answers are literals in the judged text. Flags are those of a new process."""
 
@@ -45,6 +46,9 @@ OF_USERS = frozenset({"os.environ.get", "os.getenv", "importlib.import_module"})
 
 AT_IMPORT = frozenset({"os", "importlib", "platform", "sys"})
 """Modules that only code which runs at import may ask: in a call they may say where it runs."""
+
+PRUNES = "prune_configs_by"
+"""The keyword of `triton.autotune` for what chooses among configs."""
 
 KNOWN = frozenset({
     "torch.__version__", "triton.__version__", "torch.version.cuda", "torch.version.hip", "torch.cuda.is_available",
@@ -172,9 +176,13 @@ def questions(tree: ast.Module, is_direct: bool = False) -> list[ast.expr]:
 
 
 def _at_import(tree: ast.Module) -> set[int]:
-    """ids of the nodes that only an import evaluates: of functions those that are called, and by an import alone."""
+    """ids of the nodes that only an import evaluates: of functions those that are called, and by an import alone, and
+    those that only choose among configs, of which each is judged."""
     found = {id(part) for node in tree.body for part in evaluated(node)}
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    called |= {id(part) for node in tree.body if isinstance(node, ast.FunctionDef) for above in node.decorator_list
+               for word in ast.walk(above) if isinstance(word, ast.keyword) and word.arg == PRUNES
+               for part in ast.walk(word.value)}  # fmt: skip
     uses: dict[str, set[int]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
