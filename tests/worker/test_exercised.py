@@ -140,6 +140,47 @@ def test_a_wrong_join_of_splits_is_refused_where_every_small_case_has_one_split(
     assert found.reason.startswith("case derived_cols_5000: ")
 
 
+MEAN = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def sum_kernel(x_ptr, out_ptr, cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    total = 0.0
+    for start in range(0, cols, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        total += tl.sum(tl.load(x_ptr + row * cols + at, mask=at < cols, other=0.0))
+    tl.store(out_ptr + row, total)
+
+
+def kernel_function(x):
+    assert x.shape[1] % 5 == 0
+    x = x.contiguous()
+    out = torch.empty((x.shape[0],), dtype=x.dtype, device=x.device)
+    sum_kernel[(x.shape[0],)](x, out, x.shape[1], BLOCK=128)
+    return out
+"""
+
+
+@pytest.mark.parametrize("limit", ["cols % 1024", "tl.minimum(cols, 4096)"])
+def test_what_a_long_row_alone_shows_is_refused(sums: ProcessWorker, limit: str) -> None:
+    """Every loop has several iterations on the small case, too."""
+    found = sums.evaluate(Candidate(source=MEAN), "verify")
+    assert (found.status, found.unjudged) == (Status.PASSED, ()), found.reason
+    found = sums.evaluate(Candidate(source=MEAN.replace("range(0, cols,", f"range(0, {limit},")), "verify")
+    assert found.status is Status.WRONG
+    assert found.reason.startswith("case derived_cols_5000: ")
+
+
+def test_a_derived_size_that_the_host_code_refuses_is_named(sums: ProcessWorker) -> None:
+    found = sums.evaluate(Candidate(source=MEAN.replace("% 5 == 0", "< 5000 or x.shape[0] > 100")), "verify")
+    assert found.status is Status.PASSED
+    assert any(one.startswith("case derived_cols_5000, which was derived: ") for one in found.unjudged)
+
+
 def test_what_no_derived_case_exercises_is_named(sums: ProcessWorker) -> None:
     """Both numbers have to be large at once here."""
     rare = SPLIT.replace("triton.cdiv(cols, 1024)", "triton.cdiv(cols, 1024 if rows > 100 else 8192)")

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import torch
 
@@ -20,7 +19,6 @@ from kernelwright.worker.reference.derive import (
     WANTED_ELEMENTS,
     Derived,
     Search,
-    between,
     derive,
     load_with_cases,
 )
@@ -591,41 +589,3 @@ def get_init_inputs():
     found = derive(problem)
     assert [case.name for case in found.cases] == ["derived_small"]  # of its own size: a slice's end is left alone
     assert set(found.left_alone) == {"ROWS"}
-
-
-def test_between_two_cases_one_number_is_as_large_as_a_small_case_may_be(tmp_path: Path) -> None:
-    problem = loaded(tmp_path, SOFTMAX)
-    small = by_name(derive(problem))[SMALL]
-    found = {case.name: case for case in between(problem, small, problem.cases[0])}
-    rows, features = small.params["batch_size"], small.params["features"]
-    assert [(one.params["batch_size"], one.params["features"]) for one in found.values()] == [
-        (512, features),
-        (rows, 49152),
-    ]
-    assert list(found) == ["derived_batch_size_512", "derived_features_49152"]
-    assert all(case.small and case.derived and not case.held_out for case in found.values())
-    assert all(elements(problem, case) <= MOST_ELEMENTS for case in found.values())
-
-
-CASES = """
-CASES = [dict(name="small", n=5, m=70, small=True), dict(name="timed", n=500, m=7000)]
-def get_inputs(n, m):
-    CHECK
-    return [torch.rand(n, m)]
-def get_init_inputs():
-    return []
-"""
-
-
-def test_between_two_cases_no_number_changes_that_makes_another_problem(tmp_path: Path) -> None:
-    forward = model("return torch.relu(x) if x.shape[0] > 100 else torch.exp(x)")
-    problem = loaded(tmp_path, forward + CASES.replace("CHECK", "pass"))
-    small, large = problem.cases
-    assert [case.params for case in between(problem, small, large)] == [{"n": 500, "m": 70}]
-    half = msgspec.structs.replace(large, dtype="bfloat16")
-    assert [case.dtype for case in between(problem, small, half)] == [None], "small cases may have another dtype"
-
-
-def test_between_two_cases_no_number_changes_that_has_to_follow_another(tmp_path: Path) -> None:
-    problem = loaded(tmp_path, model("return torch.relu(x)") + CASES.replace("CHECK", "assert n * 14 == m"))
-    assert list(between(problem, *problem.cases)) == []

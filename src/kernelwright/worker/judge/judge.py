@@ -8,6 +8,7 @@ reply of the judge contains a seed.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import traceback
 import warnings
@@ -57,8 +58,10 @@ from kernelwright.worker.processes.memory import ArenaHandle
 from kernelwright.worker.reference import derive
 from kernelwright.worker.reference.baseline import Baselines
 from kernelwright.worker.reference.instance import Specs, compulsory_bytes, mutated
+from kernelwright.worker.reference.longer import longer
 from kernelwright.worker.reference.prepare import without_objects
 from kernelwright.worker.reference.problem_module import note, words_of
+from kernelwright.worker.reference.trace import Trace
 
 POISONS = (0xFF, 0x5A)
 """Byte patterns for memory that a call must write: 0xFF is NaN in every float format, 0x5A a large finite number."""
@@ -84,7 +87,8 @@ class Judge:
         allow_tf32(self.problem.precision == "tf32")
         self.draws = Draws(self.problem, self.device)
         self.specs, self.strided = with_strided(self.draws)
-        self.added: dict[tuple[str, str], tuple[Case, ...]] = {}
+        self.added: dict[messages.Longer, dict[str, tuple[str, ...]]] = {}
+        self.traces: dict[str, Trace | None] = {}
         shapes = {shape.name: shape for shape in self.shapes()}
         timed = next(case for case in self.problem.cases if case.timed)
         info = ProblemInfo(
@@ -103,17 +107,28 @@ class Judge:
         )
         return ProblemRead(problem=info, cases=read, shapes=tuple(shapes.values()))
 
-    def between(self, small: str, large: str) -> Added:
-        """Add the cases between two. They are the problem's cases for requests that name them, and for no others."""
-        if (small, large) not in self.added:
-            cases = self.draws.cases[small], self.draws.cases[large]
-            self.added[small, large] = tuple(derive.between(self.problem, *cases))
-        for case in self.added[small, large]:
-            if case.name not in self.specs:
-                self.draws.add(case)
-                self.specs[case.name] = self.draws.specs[case.name]
-        found = self.added[small, large]
-        return Added(cases=found, shapes=tuple(self.shapes([case.name for case in found])))
+    def longer(self, asked: messages.Longer) -> Added:
+        """Add longer cases. They are the problem's cases for requests that name them, and for no others."""
+        if asked not in self.added:
+            judged, large = [self.draws.cases[name] for name in asked.judged], self.draws.cases[asked.large]
+            parts = None if asked.parts is None else dict(asked.parts)
+            made = longer(self.problem, judged, large, parts, self.traces)
+            self.added[asked] = {self._add(case): names for case, names in made}
+        found = self.added[asked]
+        return Added(cases=tuple(self.draws.cases[name] for name in found), names=found,
+                     shapes=tuple(self.shapes(found)))  # fmt: skip
+
+    def _add(self, case: Case) -> str:
+        """Add a case of the problem; returns its name, with a number where another one has that name."""
+        for count in itertools.count(1):
+            name = case.name if count == 1 else f"{case.name}_{count}"
+            named = msgspec.structs.replace(case, name=name)
+            if self.draws.cases.get(name, named) == named:
+                if name not in self.specs:
+                    self.draws.add(named)
+                    self.specs[name] = self.draws.specs[name]
+                return name
+        raise AssertionError
 
     def shapes(self, names: Iterable[str] | None = None) -> list[CaseShape]:
         """The shapes of these cases; None for each of the problem's, and last the copies with other layouts."""
@@ -329,8 +344,8 @@ def respond(judge: Judge, message: messages.ToJudge) -> Any:
     match message:
         case messages.Load(path=path, loading=loading, cases=cases):
             return judge.load(path, loading, cases)
-        case messages.Between(small=small, large=large):
-            return judge.between(small, large)
+        case messages.Longer() as asked:
+            return judge.longer(asked)
         case messages.Peaks(file=file):
             return peaks.measured(Path(file))
         case messages.Draws(case=case):

@@ -31,7 +31,10 @@ class ProblemRead(Record, frozen=True, kw_only=True):
 
 
 class Added(Record, frozen=True, kw_only=True):
+    """Longer cases. names: by case, the sizes that are larger in it than in every judged case."""
+
     cases: tuple[Case, ...]
+    names: dict[str, tuple[str, ...]]
     shapes: tuple[CaseShape, ...]
 
 
@@ -43,11 +46,12 @@ class Load(Message[ProblemRead], frozen=True, kw_only=True, tag="load"):
     cases: tuple[Case, ...] | None = None
 
 
-class Between(Message[Added], frozen=True, kw_only=True, tag="between"):
-    """Add the cases between a small and a large one (`reference.derive.between`)."""
+class Longer(Message[Added], frozen=True, kw_only=True, tag="longer"):
+    """Add the cases of `reference.longer.longer`, between the judged cases and a large one."""
 
-    small: str
+    judged: tuple[str, ...]
     large: str
+    parts: tuple[tuple[str, int], ...] | None = None
 
 
 class Peaks(Message[MeasuredPeaks], frozen=True, kw_only=True, tag="peaks"):
@@ -128,6 +132,6 @@ class Forget(Message[None], frozen=True, kw_only=True, tag="forget"):
 
 
 ToJudge = (
-    Load | Between | Peaks | Draws | Again | Qualify | Unjudged | AddPlan | Measure | Fill | Check
+    Load | Longer | Peaks | Draws | Again | Qualify | Unjudged | AddPlan | Measure | Fill | Check
     | Prepare | CaptureAgain | Sample | Call | Warm | Forget
 )  # fmt: skip

@@ -47,8 +47,9 @@ class Exercised:
     work_of: WorkOf
     most: dict[Key, float] = field(default_factory=dict)
 
-    def add(self, plan: Plan) -> None:
-        for key, (_, number) in steering(plan, self.work_of).items():
+    def add(self, plan: Plan, work_of: WorkOf | None = None) -> None:
+        """work_of: of a plan of another subject."""
+        for key, (_, number) in steering(plan, work_of or self.work_of).items():
             self.most[key] = max(self.most.get(key, 0), number)
 
     def lacking(self, plan: Plan) -> dict[Key, float]:

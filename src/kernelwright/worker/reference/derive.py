@@ -27,9 +27,6 @@ an interpreted kernel takes seconds for all draws."""
 MOST_ELEMENTS = 1_000_000
 """A case with more elements is not small. If the smallest sizes found have more, no cases are derived."""
 
-MOST_FLOP = 10**8
-"""A case that is derived for one candidate (`between`) has no more FLOP in its products."""
-
 ROWS = 8
 """Target size of the first dimension of the first input, which is shrunk before all others: most kernels have one
 program for each row, and the interpreter runs the programs one after the other."""
@@ -124,27 +121,6 @@ def derive(problem: LoadedProblem, interpreted: bool = False) -> Derived:
         else:
             cases.append(case)
     return Derived(tuple(cases), left)
-
-
-def between(problem: LoadedProblem, small: Case, large: Case) -> Iterator[Case]:
-    """Cases with one number of `large`, or as much of it as a small case may have, and all others of `small`: what a
-    kernel does for large numbers alone is judged there."""
-    original = problem.traced(msgspec.structs.replace(large, dtype=small.dtype))
-    numbers, larger = ({name: value for name, value in {**problem.numbers(case), **case.params}.items()
-                        if type(value) is int} for case in (small, large))  # fmt: skip
-    for name, value in larger.items():
-        for size in _halves(value, numbers.get(name, value)):
-            params = {**small.params, name: size}
-            case = msgspec.structs.replace(small, name=f"derived_{name}_{size}", params=params, derived=True)
-            try:
-                found = problem.traced(case)
-            except ProblemError:
-                break
-            if difference(original, found):
-                break
-            if found.elements <= MOST_ELEMENTS and found.flop <= MOST_FLOP:
-                yield from [] if fault(problem, case) else [case]
-                break
 
 
 def fault(problem: LoadedProblem, case: Case) -> str:
@@ -348,13 +324,6 @@ def _in_ratio(values: Mapping[str, int], equal: Sequence[str], name: str, value:
         is_related = other not in equal and size > 1 and (size % own == 0 or own % size == 0)
         if is_related and size * value % own == 0 and size * value > own:
             yield {name: value, other: size * value // own}
-
-
-def _halves(value: int, least: int) -> Iterator[int]:
-    """`value`, half of it, a quarter, …, while these are more than `least`."""
-    while value > least:
-        yield value
-        value //= 2
 
 
 def _smaller(value: int) -> list[int]:
