@@ -210,8 +210,10 @@ def test_what_forward_computes_of_an_output_of_indices_is_right_for_the_indices_
     """Some rows choose the first of equal values, the others the last."""
     hot = "torch.nn.functional.one_hot(at[:, 0], 64)"
     made = judge(tmp_path, f"(lambda at: (at, ({hot}.cumsum(0) * {hot}).sum(-1)))(x.topk(2, dim=-1).indices)")
+    made.draws.secret = 3
     (x,) = made.answer("small", 0).instance.inputs
     at = torch.where((torch.arange(40) % 3 == 0)[:, None], other_order(x, 2)[1], in_order(x)[:, :2])
+    assert not torch.equal(in_queues(at), in_queues(in_order(x)[:, :2])), "with other values they may be the same"
 
     def is_right(*outputs: Tensor) -> bool:
         worst = made._worst("small", 0, outputs, 2)
@@ -221,6 +223,48 @@ def test_what_forward_computes_of_an_output_of_indices_is_right_for_the_indices_
     assert not is_right(at, in_queues(at) + 1)
     assert not is_right(at.roll(1, 0), in_queues(at.roll(1, 0)))
     assert not is_right(in_order(x)[:, :2].contiguous(), in_queues(at))
+
+
+ROUTING = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        groups = x.unflatten(-1, (8, 8)).sum(-1).topk(2, dim=-1).indices
+        chosen = torch.zeros(len(x), 8, dtype=x.dtype, device=x.device).scatter(1, groups, 1).repeat_interleave(8, 1)
+        return torch.where(chosen > 0, x, 0).topk(6, dim=-1).indices
+
+CASES = [dict(name="small", small=True, rows=40), dict(name="timed", rows=50)]
+
+def get_inputs(rows):
+    return [torch.randn(rows, 64).sign() / 2]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize("last", [(False, False), (False, True), (True, False), (True, True)])
+def test_each_of_two_choices_in_a_row_may_take_the_first_or_the_last_of_equal_values(
+    tmp_path: Path, last: tuple[bool, bool]
+) -> None:
+    file = tmp_path / "problem.py"
+    file.write_text(ROUTING)
+    made = Judge("cpu")
+    made.load(str(file))
+
+    def best(x: Tensor, count: int, last: bool) -> Tensor:
+        return other_order(x, count)[1] if last else x.sort(dim=-1, descending=True, stable=True).indices[:, :count]
+
+    def routed(x: Tensor) -> Tensor:
+        groups = best(x.unflatten(-1, (8, 8)).sum(-1), 2, last[0])
+        chosen = torch.zeros(len(x), 8).scatter(1, groups, 1).repeat_interleave(8, 1)
+        return best(torch.where(chosen > 0, x, 0), 6, last[1]).contiguous()
+
+    (x,) = made.answer("small", 0).instance.inputs
+    assert isinstance(x, Tensor)
+    assert reason(made, 0, routed(x)) == ""
+    assert reason(made, 0, (routed(x) + 8) % 64) != ""
 
 
 def test_rounding_does_not_change_which_of_equal_values_is_chosen(of_places: Judge) -> None:
@@ -284,7 +328,7 @@ def test_every_choice_equals_the_operator(name: str, last: bool) -> None:
     x = torch.randint(0, 4, (5, 9), generator=torch.Generator().manual_seed(3)).double()
     arguments = {"topk": (4,), "kthvalue": (4,)}.get(name, ())
     expected = getattr(torch, name)(x, *arguments, dim=-1)
-    with Choosing(last=last):
+    with Choosing(last=(last,)):
         found, at = getattr(torch, name)(x, *arguments, dim=-1)
     assert torch.equal(found, expected[0])
     places = at if at.dim() == x.dim() else at[:, None]

@@ -103,6 +103,13 @@ def first_row_apart(x: Tensor) -> Tensor:
     return share
 
 
+def clamped_shares(x: Tensor) -> Tensor:
+    """NaN is the least number, as a GPU's minimum and maximum drop it."""
+    share = (x / x.sum(-1, keepdim=True) * 255).nan_to_num(1.0)
+    return share.clamp(0, 255).to(torch.uint8)
+
+
+SHARES_OF_255 = "(x / x.sum(-1, keepdim=True) * 255).to(torch.uint8)"
 NEAREST = "x[1:][((x[:1] - x[1:]) ** 2).sum(-1).argmin(-1, keepdim=True)]"
 MIRRORED = "(lambda x, s: torch.cat([x, x + s, x + s.flip(1)]))(torch.randn(1, 40), torch.randn(12, 40))"
 ROWS_WITHOUT_KEYS = "torch.softmax((x @ x.mT).masked_fill(torch.ones(9, 9).triu() > 0, -torch.inf), -1).nan_to_num(0.0)"
@@ -128,6 +135,7 @@ KERNELS: dict[str, tuple[str, str, Callable[[Tensor], Tensor]]] = {
     "factors in another order": ("x.prod(-1)", FACTORS_THAT_OVERFLOW, product_from_the_last),
     "equal values in any order": ("x.topk(1, -1).indices", "torch.randint(0, 3, (9, 40)) / 2", last_largest),
     "the first of values that rounding moves": (NEAREST, MIRRORED, nearest_in_order),
+    "a cast of no whole number": (SHARES_OF_255, "torch.rand(100, 40) + 0.1", clamped_shares),
     "a NaN of a draw's infinities": (ROWS_WITHOUT_KEYS, "torch.randn(9, 12)", first_row_apart),
 }  # fmt: skip
 """By row: a problem and an honest kernel for it."""
@@ -193,6 +201,7 @@ WRONG: dict[str, Callable[[Tensor], Tensor]] = {
     "factors in another order": lambda x: halved(x[:, ::2].prod(-1)) * x[:, 1::2].prod(-1),
     "equal values in any order": lambda x: x.topk(2, -1).indices[:, 1:].contiguous(),
     "the first of values that rounding moves": second_nearest,
+    "a cast of no whole number": lambda x: (x / x.sum(-1, keepdim=True) * 255).nan_to_num(1.0).round().to(torch.uint8),
     "a NaN of a draw's infinities": never_apart,
 }
 """By row: a kernel that is wrong about what the row allows."""

@@ -59,7 +59,7 @@ def test_what_is_large_tiny_or_negative_is_as_its_name_says() -> None:
     x = 3 + normal(40, 50)
     assert torch.equal(redrawn(x, values.NEGATIVE), -16 * x.abs())
     assert torch.equal(redrawn(x, values.LARGE), x * 2.0**20)
-    spread = (redrawn(x, values.SPREAD) / x).log2()
+    spread = (redrawn(x, values.SPREAD) / x).abs().log2()
     assert torch.equal(spread, spread.round())
     assert sorted({int(one) for one in spread.flatten()}) == list(range(-24, 1))
     for distribution, least in ((values.GREAT, 1e15), (values.HUGE, 1.1e31)):
@@ -67,10 +67,69 @@ def test_what_is_large_tiny_or_negative_is_as_its_name_says() -> None:
         values.redraw(pair, distribution, 3)
         assert float(pair[0].max()) < -least
         assert float(pair[1].min()) > least
-    plain = redrawn(normal(40, 50), values.PLAIN[values.LARGE])
-    assert set((plain / 2.0**20).flatten().tolist()) == {-4.0, -3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 4.0}
+    plain = redrawn(normal(40, 50), values.PLAIN[values.LARGE]) / 2.0**20
+    assert torch.equal(plain, plain.round())
+    assert 20 < float(plain.abs().max()) <= values.PLAIN_LARGEST
+    assert float(plain.abs().min()) >= 1
     half = redrawn(normal(40, 50, dtype=torch.float16), values.HUGE)
     assert bool(half.isfinite().all())
+
+
+def test_rows_that_are_spread_are_of_either_sign_and_of_both() -> None:
+    signs = [redrawn(normal(9, 50), values.SPREAD).sign().mean(-1).tolist(), normal(9, 50).sign().mean(-1).tolist()]
+    assert (signs[0].count(1), signs[0].count(-1)) == (3, 3)
+    assert not {1, -1} & {*signs[1]}
+    assert bool((redrawn(normal(9, 50).abs(), values.SPREAD) > 0).all()), "there may be a logarithm"
+
+
+def test_magnitudes_of_inputs_differ_strongly_and_weights_of_a_mean_keep_their_ends() -> None:
+    weights = torch.cat([torch.tensor([0.0, 1.0]), normal(6).abs().clamp(max=0.9)])
+    given = [normal(8, 9), weights, normal(8, 9, seed=1), normal(8, 9, seed=2)]
+    made = tuple(one.clone() for one in given)
+    values.redraw(made, values.LARGE, 3)
+    for one, before, factor in zip(made, given, (2.0**20, 1, 1, 2.0**20), strict=True):
+        assert torch.equal(one, before * factor)
+    assert torch.equal(redrawn(weights, values.LARGE), weights * 2.0**20), "there is nothing else"
+
+
+def test_zeros_of_a_grid_are_values_among_others_and_those_of_a_triangle_are_not() -> None:
+    grid = (normal(40, 50) * 4).round() / 4
+    assert int((grid == 0).any(-1).sum()) > 30
+    for distribution in values.ONE_SIGN - {values.SPREAD}:
+        assert bool((redrawn(grid, distribution) < 0).all())
+    assert torch.equal(redrawn(grid, values.SCALED_UP), grid * 16)
+    kept = grid.tril()
+    assert torch.equal(redrawn(kept, values.NEGATIVE) == 0, kept == 0)
+
+
+def with_specials() -> torch.Tensor:
+    x = normal(40, 60)
+    x[::3, ::7], x[1::3, 1::11], x[::2, 2::13] = math.nan, math.inf, -math.inf
+    return x
+
+
+@pytest.mark.parametrize("distribution", [values.HUGE, values.NEGATIVE, values.OUTLIER, values.CENTRED, values.TIED])
+def test_finite_values_among_infinities_change_and_these_stay(distribution: str) -> None:
+    x = with_specials()
+    made, finite = redrawn(x, distribution), x.isfinite()
+    assert torch.equal(made.isfinite(), finite)
+    assert torch.equal(made[~finite].nan_to_num(7.0), x[~finite].nan_to_num(7.0))
+    assert not torch.equal(made[finite], x[finite])
+
+
+@pytest.mark.parametrize("distribution", [values.ROWS, values.SLICES])
+def test_some_rows_have_one_special_value_and_some_have_none(distribution: str) -> None:
+    x = with_specials()
+    made = redrawn(x, distribution)
+    counts = (~made.isfinite()).sum(-1)
+    assert int((counts == 1).sum()) >= 10
+    assert int((counts == 0).sum()) >= 10
+    places = (~made.isfinite())[counts == 1].byte().argmax(-1)
+    assert len(places.unique()) > 5
+    assert int(places.min()) >= 15
+    assert int(places.max()) < 45
+    hidden = torch.where(normal(40, 60) > 1, -math.inf, normal(40, 60, seed=1))
+    assert torch.equal(redrawn(hidden, distribution).isneginf(), hidden.isneginf()), "a mask"
 
 
 def test_every_second_line_of_one_input_begins_with_minus_infinity() -> None:
@@ -217,7 +276,7 @@ def test_a_codebook_stays_in_order(distribution: str) -> None:
         torch.ones(6, 6).tril(),
         torch.ones(6, 6, dtype=torch.bool).tril(),
         (torch.arange(9) < torch.arange(1, 6)[:, None]).float(),
-        torch.tensor([0.0, -math.inf, 0.5]),
+        torch.ones(6, 6).tril().log(),
         torch.tensor([0.0, 3.0, 3.0, 8.0]),
         (torch.arange(5.0)[:, None] - torch.arange(5.0)),
         torch.arange(10),

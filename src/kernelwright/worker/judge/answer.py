@@ -20,7 +20,7 @@ from kernelwright.errors import ProblemError
 from kernelwright.model import Case
 from kernelwright.worker.judge import elementwise, fairness, float8, rounding, tf32, tolerance
 from kernelwright.worker.judge.choices import Choosing, Pick, keeping
-from kernelwright.worker.judge.untouched import untouched
+from kernelwright.worker.judge.untouched import same_values, untouched
 from kernelwright.worker.reference import signal, values, weights
 from kernelwright.worker.reference.drawn import require_same_sizes
 from kernelwright.worker.reference.instance import (
@@ -39,6 +39,9 @@ WIDENED = 8
 """The range of float64's exponents over float32's. Where an operator overflows on values whose exponent is as many
 times as large, a kernel overflows in float32. PyTorch itself may not: it computes some operators in a wider type. All
 these values are positive: silu(-1e31) * 1e31 is 0, but not for a kernel that multiplies in another order."""
+
+CHAINED = 3
+"""Most operators in a forward whose choices are combined: three may take the first or the last in eight ways."""
 
 SAME_TWICE = 1e-6
 """Share of an output's scale by which two calls in float64 may differ, because sums may add up in any order."""
@@ -188,6 +191,8 @@ def judged(
         own = own_errors(instance, produced, exact, lenient, left_out) if known is None else known
         if lenient and known is None:
             beyond = out_of_range(instance, exact, in_float8, seen)
+            if seen.met_free:
+                beyond = [fairness.either(*both) for both in zip(beyond, freed(instance, exact, seen), strict=True)]
             left_out = [fairness.left_out(*one, distribution in values.STRICT)
                         for one in zip(produced, exact, own, beyond, strict=True)]  # fmt: skip
             if any(one is not None for one in left_out):
@@ -218,22 +223,25 @@ def narrowed(exact: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 def chosen_otherwise(
     instance: Instance, exact: tuple[torch.Tensor, ...], seen: Choosing, distribution: str
 ) -> list[list[torch.Tensor]]:
-    """For each output, what else it may be in float64. Where there are equal or close values, the first, the last, or
-    those that PyTorch chooses in the problem's dtype may be chosen; where a draw puts infinities into inputs, a NaN may
-    be kept. seen: how forward chose for `exact`."""
+    """For each output, what else it may be in float64. Where there are equal or close values, the first, the last (of
+    each operator, if few choose one after another), or those that PyTorch chooses in the problem's dtype may be chosen;
+    where a draw puts infinities into inputs, a NaN may be kept. seen: how forward chose for `exact`."""
     ways: list[Choosing] = []
     free, near = ([one for one in seen.picks if one.tied.any() and is_near == (one.close is not None)]
                   for is_near in (False, True))  # fmt: skip
+    lasts = list(itertools.product((False, True), repeat=len(seen.picks)))
+    if len(seen.picks) > CHAINED or len(free) + len(near) < 2:
+        lasts = [(False,), (True,)]
     if near or any(not one.is_first for one in free):
         with Choosing() as theirs:
             framework_outputs(instance)
         if len(theirs.picks) == len(seen.picks):
             theirs.picks = [replace(one, tied=one.tied | other.tied)
                             for one, other in zip(theirs.picks, seen.picks, strict=True)]  # fmt: skip
-        ways = [Choosing(last=False), Choosing(last=True), Choosing(theirs.picks)]
+        ways = [*(Choosing(last=last) for last in lasts), Choosing(theirs.picks)]
     if near:
         halves = (False, True) if any(one.is_ranking for one in near) else (False,)
-        ways += [Choosing(last=last, near=seen.picks, half=half) for last in (False, True) for half in halves]
+        ways += [Choosing(last=last, near=seen.picks, half=half) for last in lasts for half in halves]
     if seen.met_nan and distribution in values.INFINITE:
         ways.append(Choosing(seen.picks, keeps_nan=True))
     others: list[list[torch.Tensor]] = [[] for _ in exact]
@@ -273,6 +281,18 @@ def out_of_range(
     made = rounding.roughly(cast(instance, "float64"), torch.float32, 0, share=0.0)
     return [fairness.either(mask, e.isfinite() & ~m.isfinite())
             for mask, m, e in zip(found, made, exact, strict=True)]  # fmt: skip
+
+
+def freed(instance: Instance, exact: tuple[torch.Tensor, ...], seen: Choosing) -> list[torch.Tensor | None]:
+    """For each output the elements that depend on what a cast of NaN, infinity or a number out of range to whole
+    numbers gives. A number that forward refuses, such as an index out of bounds, shows none. seen: how forward ran."""
+    found: list[torch.Tensor | None] = [None] * len(exact)
+    for end in (0, 1):
+        with Choosing(seen.picks, end=end):
+            made = accepted(lambda: outputs(cast(instance, "float64"))) or exact
+        found = [fairness.either(mask, ~same_values(one, e)) if one.shape == e.shape else mask
+                 for mask, one, e in zip(found, made, exact, strict=True)]  # fmt: skip
+    return found
 
 
 def own_errors(

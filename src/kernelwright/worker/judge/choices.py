@@ -12,6 +12,9 @@ A zero of the padding times NaN or infinity is NaN, and PyTorch's depthwise kern
 multiply. The same goes for the gaps and borders of transposed convolutions and of gradients. NaN is expected there; on
 inputs with NaN or infinities, any value agrees with it.
 
+What a cast of NaN, infinity or a number out of range to whole numbers gives is undefined, and differs between PyTorch's
+devices. Such an element is free, and so is every output that another one in its place changes (`freed`).
+
 Where a draw puts infinities into inputs, sums and products give NaN of which the problem knows nothing. A `nan_to_num`
 that is there for rows without any key takes it away. A kernel that computes such rows apart does not, and is right too.
 """
@@ -41,6 +44,11 @@ PADDING = {"convolution": ("weight",), "convolution_backward": ("weight", "grad_
 CLOSE = 4.0
 """How far two computed values may differ and count as equal, as a multiple of PyTorch's own largest error in the row.
 For a problem's inputs that error is 0, so they have to be equal."""
+
+WHOLE = frozenset((torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64))
+"""Dtypes for which a cast of NaN, infinity or a number out of range is undefined."""
+
+CASTS = frozenset(("_to_copy", "copy_"))
 
 INDICES = frozenset((torch.int64, torch.int32))
 """Dtypes of indices: PyTorch's own, and the one to which programs convert them."""
@@ -102,8 +110,8 @@ class Pick:
         return torch.equal(given.long(), self.indices.narrow(self.dim, 0, given.shape[self.dim]))
 
     def settled(self, actual: Tensor, expected: Tensor) -> Tensor:
-        """`actual` with the expected index where its own names an equal value. Where no index may come twice, a row in
-        which one does, or which has one out of range, becomes -1: no other comparison accepts it either."""
+        """`actual` with the expected indices in rows whose own name equal values. Where no index may come twice, a row
+        in which one does, or which has one out of range, becomes -1: no other comparison accepts it either."""
         assert self.source is not None
         size = self.source.shape[self.dim]
         given, wanted = (one.long().unsqueeze(self.dim) if one.dim() < self.source.dim() else one.long()
@@ -114,7 +122,7 @@ class Pick:
         right = inside & known & (same_values(there, here) if self.close is None else _close(there, here, self.close))
         if self.is_first:
             right &= _place_of(self.same_as(self.source, given.where(inside, 0)), self.dim) == given
-        made = wanted.where(right, given)
+        made = wanted.where(right.all(self.dim, keepdim=True), given)
         if self.is_ranking:
             ordered = given.sort(self.dim).values
             wrong = _has_equal(ordered, self.dim) | ~inside.all(self.dim, keepdim=True)
@@ -135,22 +143,24 @@ class Choosing(TorchDispatchMode):
     """Sees and changes what operators choose while forward runs (`CHOICES`).
 
     kept: the picks of an earlier run, which are taken again in rows with equal values: so runs with rounded or moved
-    values differ by no choice. last: take the first (False) or the last (True) of equal values; None: PyTorch's own.
+    values differ by no choice. last: take the first (False) or the last (True) of equal values, for each pick in turn;
+    empty: PyTorch's own.
     near: the picks of an earlier run, with the differences up to which values are equal then; half: whether ranks begin
     half of such a difference later. sources: whether picks keep what they are of. pads: whether convolutions give NaN
-    where they may. keeps_nan: whether `nan_to_num` does. met_nan: whether it got one. ran: the operators
-    that forward called.
+    where they may. keeps_nan: whether `nan_to_num` does. met_nan: whether it got one. end: what a cast of no
+    whole number gives: the least (0) or the largest (1) number of the dtype; None: PyTorch's own. met_free: whether
+    there was such a cast. ran: the operators that forward called.
     """
 
     def __init__(
-        self, kept: Sequence[Pick] = (), last: bool | None = None, sources: bool = False, pads: bool = False,
-        keeps_nan: bool = False, near: Sequence[Pick] = (), half: bool = False,
+        self, kept: Sequence[Pick] = (), last: Sequence[bool] = (), sources: bool = False, pads: bool = False,
+        keeps_nan: bool = False, near: Sequence[Pick] = (), half: bool = False, end: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.kept, self.last, self.sources, self.pads, self.keeps_nan = kept, last, sources, pads, keeps_nan
-        self.near, self.half = near, half
+        self.kept, self.lasts, self.sources, self.pads, self.keeps_nan = kept, last, sources, pads, keeps_nan
+        self.near, self.half, self.end = near, half, end
         self.picks: list[Pick] = []
-        self.calls, self.met_nan = 0, False
+        self.calls, self.last, self.met_nan, self.met_free = 0, False, False, False
         self.ran: set[str] = set()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -171,7 +181,7 @@ class Choosing(TorchDispatchMode):
             source, dim = source.flatten(), 0
         values, indices = (None, made) if isinstance(made, Tensor) else made
         picked = self._picked(source, dim % source.dim(), indices, given, is_first)
-        if not self.kept and self.last is None:
+        if not self.kept and not self.lasts:
             return made
         picked, chosen = (one.view(indices.shape) for one in (picked, source.gather(dim, picked)))
         return picked if values is None else (chosen, picked)
@@ -181,6 +191,20 @@ class Choosing(TorchDispatchMode):
         is_nan = given["self"].isnan()
         self.met_nan |= bool(is_nan.any())
         return made.where(~is_nan, given["self"]) if self.keeps_nan else made
+
+    def cast(self, func: Any, made: Any, given: dict[str, Any]) -> Any:
+        """Whole numbers that were cast from floats, with those of no whole number as this run is to have them."""
+        source = given.get("src", given["self"])
+        if not isinstance(source, Tensor) or not source.is_floating_point() or made.dtype not in WHOLE:
+            return made
+        ends = torch.iinfo(made.dtype)
+        wide = source.double().trunc()
+        free = ~((wide >= ends.min) & (wide < ends.max + 1.0))
+        self.met_free |= bool(free.any())
+        if self.end is None or not self.met_free:
+            return made
+        changed = made.masked_fill(free.expand(made.shape), (ends.min, ends.max)[self.end])
+        return given["self"].copy_(changed) if "src" in given else changed
 
     def padded(self, func: Any, made: Any, given: dict[str, Any]) -> Any:
         """The result of a convolution, with NaN where zeros beyond its input may be multiplied by NaN or infinity: in
@@ -200,6 +224,7 @@ class Choosing(TorchDispatchMode):
         own = made.reshape(-1) if source.dim() == 1 else made.unsqueeze(dim) if made.dim() < source.dim() else made
         is_ranking, before = "keepdim" not in given, self.kept or self.near
         known = before[self.calls % len(before)] if before else None
+        self.last = bool(self.lasts) and self.lasts[self.calls % len(self.lasts)]
         self.calls += 1
         if known is not None and known.indices.shape != own.shape:
             return own
@@ -212,7 +237,7 @@ class Choosing(TorchDispatchMode):
         picked = own.clone()  # forward may change its own
         if self.kept and known is not None:
             picked = torch.where(tied, known.indices, own)
-        elif self.last is not None:
+        elif self.lasts:
             close = None if known is None else known.close
             if is_ranking:
                 found = self._of_equal_ranks(source, dim, own.shape[dim], given, close)
@@ -279,6 +304,7 @@ CHOICES = {
     "equal values in any order": Choice(_is_free, Choosing.chosen),
     "the first of values that rounding moves": Choice(_is_first, Choosing.chosen),
     "zeros of a padding": Choice(lambda func: _named(func) in PADDING, Choosing.padded),
+    "a cast of no whole number": Choice(lambda func: _named(func) in CASTS, Choosing.cast),
     "a NaN of a draw's infinities": Choice(lambda func: _named(func) == "nan_to_num", Choosing.with_nan),
 }
 """The rows of choices; `rounding.ROWS` has those of rounding. Without any one an honest kernel is refused."""

@@ -19,6 +19,7 @@ from torch import Tensor
 from kernelwright.worker.judge import rounding
 from kernelwright.worker.judge.fairness import half_of_digits
 from kernelwright.worker.judge.tolerance import Allowed, Scale, describe, is_whole, real, sum_of_squares
+from kernelwright.worker.reference import lines
 from kernelwright.worker.reference.instance import Instance, accepted, cast, given, outputs, with_tensors
 from kernelwright.worker.reference.pieces import CHUNK, pieces
 
@@ -112,7 +113,8 @@ def _tensors(instance: Instance) -> list[Tensor]:
 
 
 def _moving(instance: Instance) -> list[bool]:
-    """Whether each of `_tensors` takes a step: whole numbers (labels, masks) are exact and stay."""
+    """Whether each of `_tensors` takes a step: whole numbers (labels, masks) are exact and stay, as ends of shares do
+    (`_step`)."""
     return [not is_known_exactly(tensor) for tensor in _tensors(instance)]
 
 
@@ -130,9 +132,11 @@ def _moved_outputs(wide: Instance, seed: str, moving: list[bool]) -> tuple[Tenso
 
 
 def _step(value: Tensor, generator: torch.Generator) -> None:
-    """Move each element by a random relative step, in place."""
+    """Move each element by a random relative step, in place; not a whole share."""
+    has_ends = value.is_floating_point() and lines.are_shares(value)
     for part in pieces(value):
         along = torch.randn(part.shape, generator=generator, device=part.device).to(part.dtype)
+        along = along.masked_fill_(part == 1, 0.0) if has_ends else along
         part.addcmul_(part, along, value=STEP)
 
 

@@ -251,12 +251,16 @@ def _twice(rough: Rough, func: Any, x: Tensor, dim: Any, *rest: Any, keepdim: bo
 def _saved_sum(rough: Rough, func: Any, made: Tensor, x: Tensor, dim: int, *_: Any) -> Tensor:
     """A softmax whose row has one number, the logarithm of the sum of exponentials, rounded. Kernels save it for the
     backward, and multiply exponents by log2(e): exp(x - it) is off by an eps of it, also where the result is 1. Where
-    that is more than SUM_MOST, such a kernel is wrong."""
+    that is more than SUM_MOST, such a kernel is wrong. Kernels that split a row save it of each part as well, to weigh
+    the parts: next to such a maximum it keeps nothing of how many equal ones there are, and a row with several is left
+    out. One with a single maximum is right."""
     if rough.reading not in READINGS:
         return made
-    total = torch.logsumexp(x, dim, keepdim=True)
+    total, largest = torch.logsumexp(x, dim, keepdim=True), x.amax(dim, keepdim=True)
     moved = rough.narrow_eps * total.abs()
-    return made * (1 + torch.where(moved <= SUM_MOST, moved * rough.part(total), 0.0))
+    has_one = (x - largest).exp().sum(dim, keepdim=True) <= 1 + SUM_MOST
+    lost = torch.where(has_one | ~total.isfinite(), 0.0, torch.nan)
+    return made * (1 + torch.where(moved <= SUM_MOST, moved * rough.part(total), lost))
 
 
 def _composed(rough: Rough, func: Any, made: Tensor, *_: Any, **__: Any) -> Tensor:

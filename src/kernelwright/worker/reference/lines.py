@@ -1,7 +1,7 @@
 """Input distributions that change whole lines of a tensor: rows or slices of zeros, equal or tiny values; also ties.
 
-The functions change float tensors of real-valued data. `may_permute_rows` says whether the rows of a mask have an
-order. The other distributions are in `values`.
+The functions change float tensors of real-valued data, in which zeros stay, and infinities and NaN where they may have
+an order. `may_permute_rows` says whether the rows of a mask have one. The other distributions are in `values`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-KINDS = ("zero", 20, "equal", None, 10, 30, None, None)
+KINDS = ("zero", 30, "equal", None, 10, 20, None, None)
 """The change to a line: "zero" fills it with zeros, "equal" with one value, a number n divides it by 2^n, None leaves
 it. Each entry applies to one of eight lines, chosen at random; with fewer than eight lines the first entries apply."""
 
@@ -43,8 +43,45 @@ def redraw(tensor: Tensor, generator: torch.Generator, last: bool) -> None:
         elif what == "zero":
             factor[kinds == kind] = 0.0
     equal = (kinds == KINDS.index("equal"))[:, None] & (lines != 0)
-    made = torch.where(equal, _coarse(lines[:, :1]), lines * factor)
+    special = ~lines.isfinite()
+    if not bool(special.any()):
+        made = torch.where(equal, _coarse(lines[:, :1]), lines * factor)
+    else:
+        usual = lines.where(~special, lines[~special & (lines != 0)][:1])
+        made = torch.where(equal, _coarse(usual[:, :1]), usual * factor)
+        made = _with_fewer(lines, made, special, (factor[:, 0] > 0) & (factor[:, 0] < 1), equal.any(1), generator)
     tensor.copy_(made.reshape(tensor.shape))
+
+
+def _with_fewer(
+    lines: Tensor, made: Tensor, special: Tensor, tiny: Tensor, equal: Tensor, generator: torch.Generator
+) -> Tensor:  # fmt: skip
+    """`made` with infinities and NaN of `lines`: tiny lines have one, at a random place of the middle half, and lines
+    of zeros and of equal values none. All have their own where these may have an order, and where minus infinity alone
+    marks what is masked."""
+    is_data = bool((lines.isnan() | lines.isposinf()).any()) and may_permute_rows(special)
+    if not is_data:
+        return torch.where(special, lines, made)
+    count, size = lines.shape
+    found = lines[special]
+    which, place = (torch.randint(most, (count,), generator=generator, device=lines.device)
+                    for most in (len(found), max(1, size // 2)))  # fmt: skip
+    place += size // 4
+    single = tiny[:, None] & (torch.arange(size, device=lines.device) == place[:, None])
+    none = tiny | equal | (made == 0).all(1)
+    return torch.where(single, found[which][:, None], torch.where(special & ~none[:, None], lines, made))
+
+
+def sign(tensor: Tensor, generator: torch.Generator) -> None:
+    """Make a third of the rows of `tensor` positive and a third negative, in place, if it has values of both signs. Of
+    less than three rows, none is changed."""
+    if tensor.dim() < 2 or not bool((tensor < 0).any() and (tensor > 0).any()):
+        return
+    rows = tensor.shape[:-1]
+    order = torch.randperm(rows.numel(), generator=generator, device=tensor.device).view(*rows, 1)
+    count = rows.numel() // 3
+    sizes = tensor.abs()
+    tensor.copy_(torch.where(order < count, sizes, torch.where(order < 2 * count, -sizes, tensor)))
 
 
 def mask(tensor: Tensor, generator: torch.Generator, last: bool) -> None:
@@ -93,6 +130,11 @@ def is_mask(tensor: Tensor) -> bool:
         and bool(((tensor == 0) | (tensor == 1)).all())
         and bool((tensor != tensor.flatten()[0]).any())
     )
+
+
+def are_shares(tensor: Tensor) -> bool:
+    """Whether a tensor holds values from 0 to 1, with both: weights of a mean, whose ends have a meaning."""
+    return bool(tensor.numel()) and float(tensor.min()) == 0 and float(tensor.max()) == 1
 
 
 def may_permute_rows(mask: Tensor) -> bool:

@@ -1,8 +1,8 @@
 """Input distributions of random draws: the problem's own values, or values changed to another distribution.
 
 `lines` changes rows, `weights` changes parameters. The judge chooses the seeds. A redraw keeps the structure that a
-kernel may rely on: zeros stay zero, symmetric matrices stay symmetric, whole numbers of any dtype are only permuted,
-not where one of them is a sentinel, and masks keep their rows.
+kernel may rely on: zeros and infinities stay, symmetric matrices stay symmetric, whole numbers of any dtype are only
+permuted, not where one of them is a sentinel, and masks keep their rows.
 """
 
 from __future__ import annotations
@@ -48,6 +48,13 @@ DISTRIBUTIONS = (
 """The distribution of draw d is entry d % PERIOD, where PERIOD is the count. The count is odd, so that draws d and
 d + PERIOD of one distribution get different poison."""
 
+ONE_SIGN = frozenset((NEGATIVE, SPREAD, GREAT, HUGE, PLAIN[GREAT], PLAIN[HUGE]))
+"""Distributions with rows of one sign throughout. In the others zeros stay zero in any case."""
+
+UNLIKE = frozenset((LARGE, PLAIN[LARGE]))
+"""Distributions that change every second input, beginning with the first, so that magnitudes of inputs differ. Shares
+(`lines.are_shares`) stay, unless there is no other input."""
+
 MAGNITUDES = frozenset((*PLAIN, *PLAIN.values()))
 """Distributions of very large values. They are used only if rounding of intermediate results does not change the
 outputs much."""
@@ -86,9 +93,10 @@ HUGE takes them past 1e30, which kernels write for infinity; a sum of a million 
 problems that multiply two inputs. In GREAT and HUGE the first input is negative, the second positive and so on, so that
 products are below any number that kernels write for minus infinity."""
 
-PLAIN_LARGEST = 4.0
-"""The largest whole number in the PLAIN distributions. Sums of up to a million products of such numbers are exact in
-float32, also times a power of two. So kernels that sum in another order or fuse operations get the same scores."""
+PLAIN_LARGEST, PLAIN_STEPS = 32.0, 8.0
+"""The largest whole number in the PLAIN distributions, and how many of them there are to a standard deviation. Sums of
+up to 16,384 products of such numbers are exact in float32, also times a power of two. So kernels that sum in another
+order or fuse operations get the same scores, and few rows of scores have two equal maxima."""
 
 HALF_EXPONENT = 8
 """Limit on these exponents in float16: a sum of some dozen such values is still finite."""
@@ -104,6 +112,10 @@ element has to show by itself."""
 
 ORDER_ELEMENTS = 1 << 24
 """Larger tensors are not permuted: the indices alone would take 8 bytes an element."""
+
+FEWEST_EQUAL, ZEROS_MOST = 8, 2.0
+"""Zeros are ordinary values, as in numbers rounded to a grid, and not those of a structure, where another value occurs
+at least FEWEST_EQUAL times in a sample, and zeros at most ZEROS_MOST times as often."""
 
 FEWEST_ORDERED = 8
 """Fewest ascending values that are taken for an order to keep: of eight random values one in 40,320 tensors ascends."""
@@ -132,7 +144,9 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, widened: 
         return
     floats: list[Tensor] = []
     is_told = any(isinstance(value, Tensor) and _has_sentinel(value) for value in inputs)
-    ordered = [value for value in inputs if isinstance(value, Tensor) and _may_change(value) and _ascends(value)]
+    changing = [value for value in inputs if isinstance(value, Tensor) and _may_change(value)]
+    ordered = [value for value in changing if _ascends(value)]
+    unlike = [value for value in changing if distribution in UNLIKE and not lines.are_shares(value)] or changing
     for position, value in enumerate(inputs):
         if not isinstance(value, Tensor):
             continue
@@ -149,8 +163,12 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, widened: 
                 if not _symmetric(value):
                     lines.redraw(value, generator, last=distribution == ROWS)
             else:
+                if distribution in UNLIKE and not any(value is one for one in unlike[::2]):
+                    continue
                 salt = random.Random(f"{seed} {position} {distribution}").getrandbits(31)
                 _changed(value, distribution, salt, 1 if widened > 1 or len(floats) % 2 == 0 else -1, widened)
+                if distribution == SPREAD and not _symmetric(value):
+                    lines.sign(value, generator)
         elif _may_permute(value) and not is_told:
             units = value if lines.is_mask(value) else value.view(-1)
             order = torch.randperm(len(units), generator=generator, device=value.device)
@@ -166,7 +184,7 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, widened: 
 
 
 def _changed(tensor: Tensor, distribution: str, salt: int, sign: int, widened: int) -> None:
-    """Change a float tensor in place, by a function of each non-zero value or of its position.
+    """Change a float tensor in place, by a function of each finite non-zero value or of its position.
 
     salt: selects the values where only some change. sign: 1 or -1, for distributions of one sign. widened: as in
     `redraw`.
@@ -175,16 +193,22 @@ def _changed(tensor: Tensor, distribution: str, salt: int, sign: int, widened: i
         _ramp(tensor)
         return
     sample = _sample(tensor)
+    sample = sample[sample.isfinite()]
+    has_zeros = distribution in ONE_SIGN and _are_ordinary_zeros(sample)
     sample = sample[sample != 0]
     mean, deviation = float(sample.mean()), float(sample.std(correction=0))
     largest, smallest = float(tensor.max()), float(tensor.min())
+    if not math.isfinite(largest - smallest):
+        finite = tensor[tensor.isfinite()]
+        largest, smallest = float(finite.max()), float(finite.min())
+    least = float(sample.abs().min()) if has_zeros else 0.0
     few = min(max(tensor.numel() // FEW_ELEMENTS, PARTLY_ONE_IN), FEW_ONE_IN_AT_MOST)
 
     def power(exponent: int) -> float:
         return 2.0 ** (min(exponent, HALF_EXPONENT) if tensor.dtype == torch.float16 else exponent * widened)
 
     def plain(v: Tensor) -> Tensor:
-        return (v.abs() / (deviation or 1.0)).ceil().clamp(1, PLAIN_LARGEST)
+        return (v.abs() * (PLAIN_STEPS / (deviation or 1.0))).ceil().clamp(1, PLAIN_LARGEST)
 
     functions: dict[str, Callable[[Tensor], Tensor]] = {
         CENTRED: lambda v: v - mean,
@@ -207,7 +231,8 @@ def _changed(tensor: Tensor, distribution: str, salt: int, sign: int, widened: i
     }
     for piece in pieces(tensor):
         wide = piece.double() if piece.dtype == torch.float64 else piece.float()
-        piece.copy_(torch.where(wide == 0, wide, functions[distribution](wide)))
+        wide = wide.masked_fill(wide == 0, least) if has_zeros else wide
+        piece.copy_(torch.where((wide == 0) | ~wide.isfinite(), wide, functions[distribution](wide)))
 
 
 def _one_in(count: int, values: Tensor, salt: int) -> Tensor:
@@ -232,11 +257,21 @@ def _ramp(tensor: Tensor) -> None:
 
 
 def _may_change(tensor: Tensor) -> bool:
-    """Whether a tensor holds finite real-valued data: not masks or labels as floats, not expanded memory."""
+    """Whether a tensor holds real-valued data, perhaps among infinities and NaN: not masks or labels as floats, not
+    expanded memory."""
     if not tensor.is_floating_point() or tensor.element_size() < 2 or tensor.numel() == 0 or _expanded(tensor):
         return False
     sample = _sample(tensor)
-    return bool(sample.isfinite().all()) and not bool((sample == sample.round()).all())
+    return bool((sample.isfinite() & (sample != sample.round())).any())
+
+
+def _are_ordinary_zeros(sample: Tensor) -> bool:
+    """Whether zeros are a value among others of a grid (FEWEST_EQUAL), and no structure such as a triangle."""
+    zeros = int((sample == 0).sum())
+    if not zeros or zeros == len(sample):
+        return False
+    most = int(sample[sample != 0].unique(return_counts=True)[1].max())
+    return most >= FEWEST_EQUAL and zeros <= ZEROS_MOST * most
 
 
 def _may_permute(tensor: Tensor) -> bool:
