@@ -20,7 +20,8 @@ from kernelwright.worker.reference.instance import Input
 from kernelwright.worker.reference.pieces import pieces
 
 AS_GIVEN = "as given"
-CENTRED, SCALED_UP, SCALED_DOWN, OFFSET = "centred", "scaled by 16", "scaled by 1/16", "offset"
+CENTRED = "centred, or of unlike magnitudes where they are"
+SCALED_UP, SCALED_DOWN, OFFSET = "scaled by 16", "scaled by 1/16", "offset"
 RAMP, OUTLIER, HEAVY = "growing along every dimension", "with an outlier at either end", "with heavy tails"
 SPECIAL, FINITE_SPECIAL = "with special values", "with signed zeros and denormals"
 
@@ -51,10 +52,6 @@ d + PERIOD of one distribution get different poison."""
 ONE_SIGN = frozenset((NEGATIVE, SPREAD, GREAT, HUGE, PLAIN[GREAT], PLAIN[HUGE]))
 """Distributions with rows of one sign throughout. In the others zeros stay zero in any case."""
 
-UNLIKE = frozenset((LARGE, PLAIN[LARGE]))
-"""Distributions that change every second input, beginning with the first, so that magnitudes of inputs differ. Shares
-(`lines.are_shares`) stay, unless there is no other input."""
-
 MAGNITUDES = frozenset((*PLAIN, *PLAIN.values()))
 """Distributions of very large values. They are used only if rounding of intermediate results does not change the
 outputs much."""
@@ -67,6 +64,11 @@ INFINITE = frozenset((SPECIAL, MASKED, MASKED_ACROSS))
 
 CHEAP = frozenset((CENTRED, RAMP, SCALED_UP, OUTLIER, SCALED_DOWN, HEAVY, OFFSET, *WEIGHTS))
 """Distributions that are computed element by element and in place, so that inputs of several gigabytes can use them."""
+
+UNLIKE, CENTRED_MOST = 256.0, 0.25
+"""CENTRED leaves inputs as they are whose mean is below a quarter of their standard deviation. Where there are several
+inputs, it multiplies every second one of these by 256, beginning with the first: products then are as large as those of
+two inputs that are scaled by 16. Shares (`lines.are_shares`) stay."""
 
 SCALE = 16.0
 """A power of two, so that scaling rounds nothing; exp of 16 standard deviations still fits float32."""
@@ -146,7 +148,8 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, widened: 
     is_told = any(isinstance(value, Tensor) and _has_sentinel(value) for value in inputs)
     changing = [value for value in inputs if isinstance(value, Tensor) and _may_change(value)]
     ordered = [value for value in changing if _ascends(value)]
-    unlike = [value for value in changing if distribution in UNLIKE and not lines.are_shares(value)] or changing
+    shares = [value for value in changing if distribution == CENTRED and lines.are_shares(value)]
+    centred = [value for value in changing if distribution == CENTRED and _is_centred(value)]
     for position, value in enumerate(inputs):
         if not isinstance(value, Tensor):
             continue
@@ -163,7 +166,8 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, widened: 
                 if not _symmetric(value):
                     lines.redraw(value, generator, last=distribution == ROWS)
             else:
-                if distribution in UNLIKE and not any(value is one for one in unlike[::2]):
+                if len(changing) > 1 and any(value is one for one in (*shares, *centred)):
+                    value.mul_(UNLIKE if any(value is one for one in centred[::2]) else 1)
                     continue
                 salt = random.Random(f"{seed} {position} {distribution}").getrandbits(31)
                 _changed(value, distribution, salt, 1 if widened > 1 or len(floats) % 2 == 0 else -1, widened)
@@ -263,6 +267,12 @@ def _may_change(tensor: Tensor) -> bool:
         return False
     sample = _sample(tensor)
     return bool((sample.isfinite() & (sample != sample.round())).any())
+
+
+def _is_centred(tensor: Tensor) -> bool:
+    sample = _sample(tensor)
+    sample = sample[sample.isfinite()]
+    return not lines.are_shares(tensor) and bool(sample.mean().abs() < CENTRED_MOST * sample.std(correction=0))
 
 
 def _are_ordinary_zeros(sample: Tensor) -> bool:
