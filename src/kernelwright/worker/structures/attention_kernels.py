@@ -182,8 +182,8 @@ FEW = 64
 LEAST_COLUMNS = 512
 """From here on."""
 
-PROGRAMS = 264
-"""Wanted, two for each multiprocessor of an H100 or H200."""
+PROGRAMS = 132
+"""Wanted, one for each multiprocessor of an H100 or H200."""
 
 
 def written_as(chain: Chain, name: str, is_safe: bool, q: Tensor, k: Tensor) -> Structure:
@@ -235,15 +235,17 @@ def _splits(q: Tensor, k: Tensor) -> tuple[bool, int]:
     """Whether the keys are divided, and into how many parts."""
     batch, heads, rows, _ = map(hint_of, q.shape)
     shared, columns = hint_of(k.shape[1]), hint_of(k.shape[2])
-    parts = 1 << max(0, math.ceil(math.log2(PROGRAMS / (batch * shared))))
+    parts = 1 << max(0, math.floor(math.log2(PROGRAMS / (batch * shared))))
     return heads // shared * rows <= FEW and columns >= LEAST_COLUMNS, min(parts, 64, columns // 64)
 
 
 def _config(q: Tensor, splits: int | None) -> dict[str, int]:
-    """A first config. Float32 and heads of more than 128 elements take twice the shared memory."""
-    is_wide = q.dtype == torch.float32 or hint_of(q.shape[-1]) > 128
+    """A first config, the fastest of those that were timed (benchmarks/results/structures.md). Float32, and heads of
+    more than 128 elements, take twice the shared memory."""
+    is_float32, is_wide = q.dtype == torch.float32, hint_of(q.shape[-1]) > 128
     if splits is not None:
-        return {"SPLITS": splits, "BLOCK_N": 32 if is_wide else 64, "NUM_WARPS": 4, "NUM_STAGES": 2 if is_wide else 3}
-    if is_wide:
+        block_n = 32 if is_float32 else 64 if is_wide else 128
+        return {"SPLITS": splits, "BLOCK_N": block_n, "NUM_WARPS": 4, "NUM_STAGES": 2 if is_float32 else 3}
+    if is_float32:
         return {"BLOCK_M": 64, "BLOCK_N": 32, "NUM_WARPS": 4, "NUM_STAGES": 2}
-    return {"BLOCK_M": 128, "BLOCK_N": 64, "NUM_WARPS": 8, "NUM_STAGES": 3}
+    return {"BLOCK_M": 128, "BLOCK_N": 64, "NUM_WARPS": 8, "NUM_STAGES": 2 if is_wide else 3}
