@@ -76,9 +76,13 @@ REFUSED = {
 }  # fmt: skip
 
 
+TWICE = "import math\nTWO = tl.constexpr(math.sqrt(4.0))\n\n@triton.jit\ndef twice(x):\n    return x * TWO"
+COMPUTED = source_of(TWICE, "").replace("mask=lanes < n) * 2,", "mask=lanes < n) * twice(1.0),")
+
+
 @pytest.fixture(scope="module")
 def judged(shared_worker: StartedWorker, tmp_path_factory: pytest.TempPathFactory) -> Judged:
-    every = [source_of(top, host) for top, host, _ in (*LEFT_OUT.values(), *REFUSED.values())]
+    every = [COMPUTED, *(source_of(top, host) for top, host, _ in (*LEFT_OUT.values(), *REFUSED.values()))]
     return judged_texts(shared_worker, tmp_path_factory.mktemp("problem"), every)
 
 
@@ -97,6 +101,14 @@ def test_what_runs_is_refused_where_it_breaks_a_rule(judged: Judged, what: str) 
     found = judged(source_of(top, host))
     assert found.status is Status.REJECTED
     assert why in found.reason
+
+
+def test_a_constant_that_a_function_computes_is_written_as_a_literal_where_a_function_of_a_kernel_reads_it(
+    judged: Judged,
+) -> None:
+    found = judged(COMPUTED)
+    assert found.status is Status.PASSED, found.reason
+    assert "TWO = tl.constexpr((2.0))" in (found.judged_source or "")
 
 
 def test_what_breaks_a_rule_and_is_left_out_is_named_with_its_rule(judged: Judged) -> None:

@@ -215,6 +215,8 @@ class Subject:
         """
         normal = normal_form(self.source)
         made = rules.check(normal)
+        if made.findings and not self.session.is_weak and (known := self._answered(normal)) != normal:
+            normal, made = known, rules.check(known)
         normal, made = self._without_broken(rules, normal, made)
         if (made.findings or not made.names) and not self.session.is_weak:
             taken = self._taken(normal, cases)
