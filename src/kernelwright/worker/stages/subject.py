@@ -41,7 +41,7 @@ from kernelwright.worker.rules.foreign import with_stand_ins
 from kernelwright.worker.rules.imports import Finding
 from kernelwright.worker.rules.languages import Rules, rules_for
 from kernelwright.worker.rules.normal import normal_form
-from kernelwright.worker.rules.questions import answered, asked, indirect
+from kernelwright.worker.rules.questions import answered, asked, computed_constants, indirect
 from kernelwright.worker.rules.ran import at_top_level, harmful, what_ran
 from kernelwright.worker.rules.uncompiled import REFUSED, broken_kernels, without_broken
 from kernelwright.worker.session import Session
@@ -215,8 +215,9 @@ class Subject:
         """
         normal = normal_form(self.source)
         made = rules.check(normal)
-        if made.findings and not self.session.is_weak and (known := self._answered(normal)) != normal:
-            normal, made = known, rules.check(known)
+        if made.findings and not self.session.is_weak and computed_constants(syntax.parse(normal)):
+            normal = self._answered(normal)
+            made = rules.check(normal)
         normal, made = self._without_broken(rules, normal, made)
         if (made.findings or not made.names) and not self.session.is_weak:
             taken = self._taken(normal, cases)
