@@ -125,7 +125,7 @@ def _is_small(node: Node, shorter: int) -> bool:
 
 
 def _elements(node: Node, shorter: int) -> int:
-    """Of a node's tensor where sides that are symbols are so many times as short as at the captured size."""
+    """Elements of a node's tensor, with sides that are symbols divided by `shorter`."""
     value = node.meta.get("val")
     if not isinstance(value, Tensor):
         return 1
