@@ -48,7 +48,7 @@ def exercise(subject: Subject, results: list[CaseResult]) -> CaseResult | None:
             if failed := _judged_longer(subject, small, largest_first, exercised):
                 return failed
         except (ProblemError, Ended):
-            pass  # no longer case can be judged: what it would exercise is named
+            pass  # what the longer cases would exercise is named below
     subject.unjudged += exercised.texts({name: subject.plans[name] for name in stated})
     return None
 

@@ -32,14 +32,10 @@ class Arguments:
         return f"value_{self._count}"
 
     def tensor(self, node: Node) -> str:
-        found = next((name for name, one in self.tensors.items() if one is node), f"given_{len(self.tensors) + 1}")
-        self.tensors[found] = node
-        return found
+        return _named(self.tensors, "given", node)
 
     def number(self, node: Node) -> str:
-        found = next((name for name, one in self.numbers.items() if one is node), f"number_{len(self.numbers) + 1}")
-        self.numbers[found] = node
-        return found
+        return _named(self.numbers, "number", node)
 
     def sides(self, node: Any) -> tuple[Any, ...]:
         """The sizes of a tensor, as expressions of as few symbols as views say."""
@@ -101,6 +97,13 @@ class Arguments:
             if isinstance(node.meta.get("val"), SymInt) and sympy.expand(self.expression(node) - size) == 0:
                 return node  # type: ignore[no-any-return]
         return None
+
+
+def _named(known: dict[str, Any], kind: str, node: Node) -> str:
+    """The name of a node among those that are known; a new one gets the next name of its kind."""
+    found = next((name for name, one in known.items() if one is node), f"{kind}_{len(known) + 1}")
+    known[found] = node
+    return found
 
 
 def _equations(graph: GraphModule) -> dict[Any, Any]:
