@@ -47,7 +47,9 @@ class Host:
         self, capture: Capture, sized: Sized, dimensions: Mapping[str, Sequence[str]], dtypes: Mapping[str, str],
         device: str, returns: Any = None, returned: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        self.sized, self.dtypes, self.device = sized, dtypes, device
+        self.sized, self.device = sized, device
+        self._said = {**dtypes, **sized.sizes.floats}
+        """Replacements for dtypes and marked numbers."""
         self.lines: list[str] = []
         self.elements: dict[str, Reach | None] = {name: product(sides) for name, sides in dimensions.items()}
         """Number of elements of each tensor, None where it is not known; of a tensor of parts, those of one part."""
@@ -74,7 +76,7 @@ class Host:
         match step:
             case Allocation(name=name, shape=shape, stride=stride, dtype=dtype):
                 self.elements[name] = product(shape)
-                options = f"dtype={self.dtypes.get(dtype, dtype)}, device={self.device}"
+                options = f"dtype={self._said.get(dtype, dtype)}, device={self.device}"
                 sides = tuple_of(shape) if stride is None else f"{tuple_of(shape)}, {tuple_of(stride)}"
                 function = "empty" if stride is None else "empty_strided"
                 self.lines.append(f"{self._renamed.get(name, name)} = torch.{function}({sides}, {options})")
@@ -88,7 +90,7 @@ class Host:
                 self.lines.append("")
             case StructureCall(structure=structure, tensors=tensors, numbers=numbers, result=result):
                 self.elements[result] = None
-                said = [*map(self.text, tensors), *(self.sized.sizes.floats.get(one, one) for one in numbers)]
+                said = [*map(self.text, tensors), *map(self.text, numbers)]
                 name = self.structures.name(structure)
                 self.lines.append(called(f"{self._renamed.get(result, result)} = {name}", said, "    "))
             case LibraryCall():
@@ -112,7 +114,7 @@ class Host:
     def text(self, given: View | Items | str) -> str:
         """An argument or an output as host code."""
         if isinstance(given, str):
-            return self.dtypes.get(given, given)
+            return self._said.get(given, given)
         if isinstance(given, Items):
             return f"[{', '.join(map(self.text, given.items))}]"
         view = self._resolved(given)
@@ -120,7 +122,7 @@ class Host:
         if view.shape is not None:
             start = "" if view.offset == "0" else f", {view.offset}"
             name = f"{name}.as_strided({tuple_of(view.shape)}, {tuple_of(view.stride)}{start})"
-        return f"{name}.view({self.dtypes.get(view.dtype, view.dtype)})" if view.dtype else name
+        return f"{name}.view({self._said.get(view.dtype, view.dtype)})" if view.dtype else name
 
     def _resolved(self, view: View) -> View:
         """The view, of a tensor that is no alias."""

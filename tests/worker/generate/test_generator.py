@@ -268,6 +268,10 @@ EXAMPLES = {
     "padding counts with sizes, and a scale is a root of one": Example(
         biased("nn.functional.pad(x * x.shape[1] ** -0.5 + self.bias, (1, 2)).exp()"), ("float(features) ** (-0.5)",)
     ),
+    "a scale of a library step is a root of a size": Example(
+        biased("torch.baddbmm(self.bias, x[None], (x.t() @ x)[None], alpha=x.shape[1] ** -0.5).exp()"),
+        ("alpha=float(features) ** (-0.5)",), library="any",
+    ),
     "interpolation counts with sizes": Example(
         biased("nn.functional.interpolate((x + self.bias)[:, None, :], scale_factor=2).exp()")
     ),

@@ -145,6 +145,18 @@ def test_a_dividend_is_told_by_its_quotient_where_nothing_is_left_over(symbols: 
     assert ("height", "32 * height_1", ()) in sizes.reads
 
 
+def test_no_size_is_computed_from_itself(symbols: Symbols) -> None:
+    height, width = symbols.numbers.values()
+    with faked(symbols.env):
+        tensors = {"x": torch.empty(height // width, 3)}
+    found = symbols.of(tensors["x"].shape[0])
+    symbols.env._set_replacement(symbols.of(height), symbols.of(width) * found, "as a view with -1 requires")
+    assert symbols.of(height) == symbols.of(width) * found
+    symbols.keep_untold(tensors)
+    sizes, _ = symbols.told(tensors, frozenset({"x"}))
+    assert not any(name in text for name, text, _ in sizes.reads), "the divisor is part of the dividend"
+
+
 def test_a_dividend_with_a_rest_keeps_its_value(symbols: Symbols) -> None:
     height, width = symbols.numbers.values()
     with faked(symbols.env):

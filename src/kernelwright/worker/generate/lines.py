@@ -81,9 +81,13 @@ class Lines:
 
     @property
     def texts(self) -> Iterator[str]:
-        """Texts in which numbers are written: of kernels, and the arguments of structures."""
+        """Texts in which numbers are written: of kernels, and the arguments of structures and library calls."""
         yield from (one.source for one in self.kernels)
-        yield from (text for one in self.steps if isinstance(one, StructureCall) for text in one.numbers)
+        for one in self.steps:
+            if isinstance(one, StructureCall):
+                yield from one.numbers
+            elif isinstance(one, LibraryCall):
+                yield from (given for given in (*one.arguments, *one.named.values()) if isinstance(given, str))
 
     def _read(self, line: Any) -> Iterator[Step]:
         kind = type(line).__name__

@@ -56,16 +56,16 @@ class Told:
                 yield one, cdiv(length, larger(least, cdiv(length, count))), ()
         for one, (dividend, divisor, added) in symbols.quotients.items():
             dividend, divisor = symbols.of(dividend), symbols.of(divisor)
-            unknown = (dividend.free_symbols | divisor.free_symbols) - self.known
+            above, below = (part.free_symbols - self.known for part in (dividend, divisor))
             new = (side := symbols.of(one)).free_symbols - self.known  # it may be another symbol plus a number
-            if len(new) == 1 and not unknown and (rest := side - (symbol := new.pop())).is_number:
+            if len(new) == 1 and not above | below and (rest := side - (symbol := new.pop())).is_number:
                 yield symbol, FloorDiv(dividend, divisor, evaluate=False) + added - rest, ()
-            if side != one:
+            if side != one or one not in self.known or added:
                 continue
-            if one in self.known and unknown == {divisor} and not added:
+            if below == {divisor} and not above:
                 # Only a quotient without remainder tells its divisor.
                 yield divisor, FloorDiv(dividend, one, evaluate=False), (sympy.Eq(sympy.Mod(dividend, one), 0),)
-            elif one in self.known and unknown == {dividend} and not added and symbols.divides(divisor, dividend):
+            elif above == {dividend} and not below and symbols.divides(divisor, dividend):
                 yield dividend, one * divisor, ()
 
     def _solve(self, name: str, place: int, side: sympy.Expr) -> Solved | None:
