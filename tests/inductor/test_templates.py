@@ -26,7 +26,7 @@ from generated import (
     unchanged,
 )
 from kernelwright.inductor import NotConverted, can_split, candidate_text, candidate_texts
-from kernelwright.inductor.products import WAYS
+from kernelwright.inductor.products import WAYS, has_sizes, is_split
 from kernelwright.model import Alias, Capture, Environment, Generated, Launch, Tiles, View
 from kernelwright.source.tunables import default_config
 
@@ -148,6 +148,21 @@ def test_a_kernel_that_is_launched_twice_is_split_only_if_one_offset_serves_both
 )
 def test_other_products_are_not_split(generated: Generated) -> None:
     assert candidate_texts(generated, "finish", split=True) == candidate_texts(generated, "finish")
+
+
+@pytest.mark.parametrize("split", [True, False])
+def test_convolutions_that_are_not_split_have_their_sizes_as_arguments_next(split: bool) -> None:
+    """With sizes as constants, the compiler breaks some of them in every dtype."""
+    made = templates("bfloat16")
+    capture = made.templates[0]
+    tiles = Tiles(rows=9, columns=64, depth=27, is_product=False)
+    kernels = tuple(msgspec.structs.replace(one, tiles=tiles) for one in capture.kernels)
+    made = msgspec.structs.replace(made, templates=(msgspec.structs.replace(capture, kernels=kernels),))
+    first, second = candidate_texts(made, "finish", split=split)
+    assert "rows: tl.constexpr" in first
+    assert "rows: tl.constexpr" not in second
+    assert [has_sizes(one) for one in (first, second)] == [False, True]
+    assert not is_split(second)
 
 
 def test_a_template_without_an_exact_product_is_not_split() -> None:

@@ -16,7 +16,7 @@ from kernelwright.inductor.faults import NotConverted, UnknownText
 from kernelwright.inductor.host import Host
 from kernelwright.inductor.launches import Kernels
 from kernelwright.inductor.offsets import guard
-from kernelwright.inductor.products import WAYS, Way, is_splittable
+from kernelwright.inductor.products import Way, ways_for
 from kernelwright.inductor.symbolic import Sized, host_lines
 from kernelwright.inductor.writing import refusal
 from kernelwright.model import Capture, Generated, Launch, LibraryMode, Sizes, TensorSpec
@@ -130,15 +130,15 @@ def _conversions(generated_text: bytes, split: bool) -> tuple[list[_Made], str |
             except NotConverted as failure:
                 failures.append(failure)
 
-    ways = WAYS if split and is_splittable(generated) else ()
-    convert(generated.structures, *ways[1:2], None)
+    ways = ways_for(generated, split)
+    convert(generated.structures, *(one for one in ways[1:2] if one and one.precision), None)
     if call is None:
         convert(generated.captures, None)
     if made:
         with suppress(NotConverted):
             made += [_candidate(generated, one) for one in generated.rows[:1]]
     if generated.templates:
-        convert(generated.templates, *ways, None)
+        convert(generated.templates, *ways)
     return made, call, failures
 
 
@@ -155,7 +155,7 @@ def _candidate(generated: Generated, capture: Capture, way: Way | None = None) -
     taken = set[str]()
     parts = [_converted(generated, one, way, taken, one is not capture) for one in capture.parts]
     functions = dict.fromkeys(
-        text for one in parts for text in (*one.kernels.functions, *one.host.structures.texts(way is not None))
+        text for one in parts for text in (*one.kernels.functions, *one.host.structures.texts(way is not None and way.precision is not None))
     )
     library = [name for one in parts for name in one.host.library]
     saved = f"SAVED = {capture.saved!r}" if capture.backward is not None else ""

@@ -67,8 +67,9 @@ class Kernels:
             raise NotConverted(f"{kernel.name} has no config")
         factor, found, with_sizes = None, self._sized.found, False
         if (tiles := kernel.generated.tiles) is not None and self._way is not None:
-            with_sizes = self._way.with_sizes and not tiles.is_product
-            main, factor = split_products(kernel.main, self._way.precision)
+            with_sizes, main = self._way.with_sizes and not tiles.is_product, kernel.main
+            if self._way.precision is not None:
+                main, factor = split_products(main, self._way.precision)
             if factor is not None and not self._has_parts([arguments[factor] for arguments in launches]):
                 main, factor = split_products(kernel.main, "tf32x3")
             kernel = replace(kernel, main=main)

@@ -27,10 +27,11 @@ PARTS = "parts"
 
 
 class Way(NamedTuple):
-    """A way to split the products of templates. precision: an `input_precision` of `tl.dot`, or PARTS. config: the one
-    that a template begins with. with_sizes: whether sizes are arguments of a convolution's kernel."""
+    """A way to compute the products of templates. precision: an `input_precision` of `tl.dot`, or PARTS; None: as they
+    are. config: what it changes of the one that a template begins with. with_sizes: whether sizes are arguments of a
+    convolution's kernel."""
 
-    precision: str
+    precision: str | None
     config: Callable[[Tiles], Mapping[str, int]]
     with_sizes: bool = False
 
@@ -45,6 +46,9 @@ Convolutions have sizes as arguments in all but the first, because of a fault of
 as constants, three convolutions with windows of 3 were wrong on an H200 where an output had three places along a side,
 and with arguments right. Times differed by -14 to +20 %."""
 
+WITH_SIZES = Way(None, lambda tiles: {}, with_sizes=True)
+"""For convolutions whose products are not split: one with windows of 3 was wrong in bfloat16, too."""
+
 
 FIRST_CAPABILITY = 80
 """From here on tensor cores multiply bfloat16 and TF32."""
@@ -54,6 +58,14 @@ def can_split(environment: Environment) -> bool:
     """Whether split products can be judged here: Triton's CPU interpreter does not compute them as a GPU does."""
     capability = environment.target.removeprefix("sm_").rstrip("af")
     return environment.device is not None and capability.isdigit() and int(capability) >= FIRST_CAPABILITY
+
+
+def ways_for(generated: Generated, split: bool) -> tuple[Way | None, ...]:
+    """The ways in which templates are tried, the best first; None: as Inductor has them."""
+    if split and is_splittable(generated):
+        return (*WAYS, None)
+    tiles = [one.tiles for capture in generated.templates for one in capture.kernels if one.tiles is not None]
+    return (None,) if all(one.is_product for one in tiles) else (None, WITH_SIZES)
 
 
 def is_splittable(generated: Generated) -> bool:
