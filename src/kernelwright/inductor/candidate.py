@@ -154,8 +154,9 @@ def _candidate(generated: Generated, capture: Capture, way: Way | None = None) -
     """way: to split products; None: exact products."""
     taken = set[str]()
     parts = [_converted(generated, one, way, taken, one is not capture) for one in capture.parts]
+    is_split = way is not None and way.precision is not None
     functions = dict.fromkeys(
-        text for one in parts for text in (*one.kernels.functions, *one.host.structures.texts(way is not None and way.precision is not None))
+        text for one in parts for text in (*one.kernels.functions, *one.host.structures.texts(is_split))
     )
     library = [name for one in parts for name in one.host.library]
     saved = f"SAVED = {capture.saved!r}" if capture.backward is not None else ""

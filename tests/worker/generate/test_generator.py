@@ -204,6 +204,12 @@ GROUPED = problem_text(
     {"x": "torch.randn(rows, hidden, side)"}, init="self.norm = nn.GroupNorm(groups, hidden)",
     numbers="hidden=256, groups=8", small="rows=2, hidden=16, side=7",
 )  # fmt: skip
+CAUSAL = problem_text(
+    "self.conv(x)[..., : x.shape[2]].exp()", "rows=64, hidden=96, side=100, window=4",
+    {"x": "torch.randn(rows, hidden, side)"},
+    init="self.conv = nn.Conv1d(hidden, hidden, window, groups=hidden, padding=window - 1)",
+    numbers="hidden=96, window=4", small="rows=2, hidden=5, side=7",
+)  # fmt: skip
 RECURRENT = problem_text(
     "self.gru(x)[0]", "rows=512", {"x": "torch.randn(2, rows, 20)"}, init="self.gru = nn.GRU(20, 12)",
     small="rows=5",
@@ -264,6 +270,7 @@ EXAMPLES = {
     ),
     "whole parts of fractions of sizes are sizes": Example(FRACTIONS, lacks=("captured sizes only",)),
     "a side after two windows follows from the first": Example(WINDOW_AFTER_WINDOW, lacks=("captured sizes only",)),
+    "a padding follows from a window that is a number": Example(CAUSAL, lacks=("captured sizes only",)),
     "sides after windows and channels of groups are sizes": Example(GROUPED, ("8 * hidden",)),
     "padding counts with sizes, and a scale is a root of one": Example(
         biased("nn.functional.pad(x * x.shape[1] ** -0.5 + self.bias, (1, 2)).exp()"), ("float(features) ** (-0.5)",)

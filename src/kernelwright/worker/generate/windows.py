@@ -65,6 +65,8 @@ def depthwise(
     window, sides = tuple(map(int, weight.shape[2:])), weight.dim() - 2
     if transposed or tuple(weight.shape[:2]) != (groups, 1) or math.prod(window) > MOST_ELEMENTS:
         return NotImplemented
+    # They may follow from the window, which became a number here.
+    stride, padding, dilation = (tuple(map(int, one)) for one in (stride, padding, dilation))
     if any(padding):
         x = pad(x, [one for added in reversed(padding) for one in (added, added)])
     for side in range(sides):  # so that a symbol stands for each side of the output before slices are taken
