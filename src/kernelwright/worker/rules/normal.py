@@ -30,7 +30,7 @@ from kernelwright.worker.rules.foreign import annotated, used, without_foreign
 from kernelwright.worker.rules.guards import guards, handlers
 from kernelwright.worker.rules.inner import DESCRIBED, inner_names
 from kernelwright.worker.rules.nested import without_nested
-from kernelwright.worker.rules.returned import decorators
+from kernelwright.worker.rules.rebound import decorators, replaced
 from kernelwright.worker.rules.scripts import scripts
 from kernelwright.worker.rules.spelling import other_modules, other_names
 from kernelwright.worker.rules.static import FORBIDDEN_CALLS, FORBIDDEN_NAMES
@@ -299,5 +299,5 @@ def _unwrapped(tree: ast.Module) -> list[Edit]:
 
 STEPS: tuple[Callable[[ast.Module], list[Edit]], ...] = (
     other_modules, other_names, inner_names, constexpr_functions, _idle, guards, handlers, _traced,
-    decorators, _decorators, _unwrapped, used, annotated, _unreached, _raises,
+    replaced, decorators, _decorators, _unwrapped, used, annotated, _unreached, _raises,
 )  # fmt: skip
