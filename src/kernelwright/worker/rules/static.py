@@ -19,6 +19,7 @@ from kernelwright.source.kernels import in_kernels
 from kernelwright.text.escape import acting
 from kernelwright.worker.rules.framework import MODULES, ROOTS, may_be_imported, why_refused
 from kernelwright.worker.rules.imports import Finding
+from kernelwright.worker.rules.moved import on_device
 from kernelwright.worker.rules.state import kept
 
 ALLOWED_MODULES = ("torch", "torch.nn", "torch.nn.functional", "triton", "triton.language", "math", "typing",
@@ -327,6 +328,8 @@ def _only_above(node: ast.Name | ast.Attribute, name: str, host: _Host) -> Itera
 
 
 def _call(node: ast.Call, host: _Host) -> Iterator[Finding]:
+    if (made := on_device(node, host.framework)) is not None:
+        yield Finding(node.lineno, f"allocates memory on the CPU and moves it: write {ast.unparse(made)}")
     match node:
         case ast.Call(func=ast.Name(id=name)) if name in FORBIDDEN_CALLS and id(node.func) not in host.own:
             yield Finding(node.lineno, f"calls {name}(); host code may only allocate, view, copy, cast and launch")
