@@ -58,3 +58,41 @@ def test_a_kernel_that_compiles_for_some_cases_only_is_a_compile_error(tmp_path:
     assert found.status is Status.COMPILE_ERROR
     assert found.compiled is None
     assert len(found.kernels) == 1
+
+
+TRIED = """
+import torch
+
+try:
+    import triton
+    import triton.language as tl
+    HAS_TRITON = True
+except ImportError:
+    HAS_TRITON = False
+
+if HAS_TRITON:
+    @triton.jit
+    def double_kernel(x_ptr, out_ptr, mask_ptr, LENGTH: tl.constexpr):
+        at = tl.arange(0, LENGTH)
+        x = tl.load(x_ptr + at) * 2
+        if mask_ptr is not None:
+            x += tl.load(mask_ptr + row_indx)
+        tl.store(out_ptr + at, x)
+
+
+def kernel_function(x, mask=None):
+    out = torch.empty_like(x)
+    double_kernel[(1,)](x, out, mask, LENGTH=x.shape[0], num_warps=1)
+    return out
+"""
+
+
+@pytest.mark.parametrize(("mask", "status"), [("mask", Status.PASSED), ("x", Status.REJECTED)])
+def test_a_branch_that_no_launch_compiles_is_left_out_also_of_what_ran(
+    tmp_path: Path, mask: str, status: Status
+) -> None:
+    (tmp_path / "double.py").write_text(PROBLEM)
+    with start_worker() as worker:
+        worker.load(str(tmp_path / "double.py"))
+        found = worker.evaluate(Candidate(source=TRIED.replace("(x, out, mask,", f"(x, out, {mask},")), "search")
+    assert (found.status, "row_indx" in found.reason) == (status, status is Status.REJECTED), found.reason

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kernelwright.source import parse as syntax
 from kernelwright.worker.rules import triton
+from kernelwright.worker.rules.moved import moved
 from kernelwright.worker.rules.normal import normal_form
 
 SOURCE = """
@@ -49,5 +51,4 @@ def test_memory_that_is_allocated_and_moved_is_allocated_on_the_device(made: str
     "torch.empty(256).to(x.device, dtype)",
 ])  # fmt: skip
 def test_other_moves_stay(made: str) -> None:
-    text = SOURCE.replace("MADE", made)
-    assert (findings(made), normal_form(text)) == ([], text)
+    assert (findings(made), moved(syntax.parse(SOURCE.replace("MADE", made)))) == ([], [])

@@ -225,7 +225,7 @@ class Subject:
                 left, replaced = what_ran(normal, taken)
                 left, more = at_top_level(self._answered(normal_form(left)))
                 left = normal_form(left)
-                found = rules.check(left)
+                left, found = self._without_broken(rules, left, rules.check(left))
                 if found.names:
                     self.unjudged += [f"{LEFT_OUT}{one}" for one in harmful(normal)]
                     normal, made = left, found
