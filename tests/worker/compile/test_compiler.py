@@ -288,6 +288,22 @@ def test_arithmetic_in_assembly_and_libdevice_pass(compiles: Compile, line: str)
     assert answer["resources"]["registers"] > 0
 
 
+@pytest.mark.parametrize(("line", "is_fair"), [
+    ("if x:\n    tl.store(y + i, b)", True), ("tl.store(y + i, b, mask=not x)", True),
+    ("if x and n > 3:\n    tl.store(y + i, b)", True), ("if x + n:\n    tl.store(y + i, b)", False),
+    ("tl.store(y + i, x.to(tl.int64) != 4096)", False),
+    ("tl.store(y + i, (x.to(tl.int64) != 0) | (x.to(tl.int64) > n))", False),
+    ("if x.to(tl.pointer_type(tl.int32), bitcast=True):\n    tl.store(y + i, b)", False),
+    ("c0_i64 = n.to(tl.int64)\nif x.to(tl.int64) != c0_i64:\n    tl.store(y + i, b)", False),
+    ("for c0_i64 in range(n):\n    if x.to(tl.int64) != c0_i64:\n        tl.store(y + i, b)", False),
+])  # fmt: skip
+def test_an_argument_may_be_compared_with_zero_and_no_other_number(compiles: Compile, line: str, is_fair: bool) -> None:
+    lines = ("i = tl.arange(0, BLOCK)", "b = tl.load(y + i)", *line.split("\n"))
+    answer = compiles(*lines, n=Value(kind="int", text="99"))
+    assert ("an address" not in answer.get("reason", "")) == is_fair, answer
+    assert ("resources" in answer) == is_fair, answer
+
+
 def test_what_every_kernel_holds_is_not_taken_for_it() -> None:
     ttir = "%1 = tt.addptr %0, %arg3 : !tt.ptr<f32>, i32\n%2 = tt.bitcast %1 : !tt.ptr<f32> -> !tt.ptr<i32>"
     ttir += '\n%4 = tt.elementwise_inline_asm "lop3.b32 $0, $1, 1, 2, 3;" {constraints = "=r,r"} %3 : i32 -> i32'

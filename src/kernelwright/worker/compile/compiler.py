@@ -180,7 +180,7 @@ pattern for Triton's IR (TTIR) or PTX. Every way to write such an operation ends
 
 def unfair_in(ttir: str, ptx: str) -> str:
     """The first operation of UNFAIR in a kernel, or inline assembly that is not arithmetic; "" if there is none."""
-    text = "\n".join([*_operations(ttir), ptx])
+    text = "\n".join([*_without_null_checks(_operations(ttir)), ptx])
     return next((what for what, pattern in UNFAIR.items() if re.search(pattern, text)), "") or unfair_calls(ttir)
 
 
@@ -191,6 +191,25 @@ def _operations(ttir: str) -> list[str]:
     """
     lines = [line for line in ttir.splitlines() if not line.startswith("#loc")]
     return [re.sub(r'loc\("[^"]*"\(#loc\d*\)\)', "", line) for line in lines]
+
+
+def _without_null_checks(lines: list[str]) -> list[str]:
+    """The lines of TTIR without addresses of a kernel's own arguments that are only compared with zero (`if bias:`).
+    That says whether there is a tensor, not where it lies."""
+    entry = next((number for number, line in enumerate(lines) if "tt.func public" in line), len(lines))
+    size = next((number for number, line in enumerate(lines[entry + 1 :], 1) if "tt.func" in line), len(lines))
+    own = lines[entry : entry + size]
+    arguments = set(re.findall(r"(%\w+): !tt\.ptr<", "".join(own[:1])))
+    zeros = {name for name in re.findall(r"(%\w+) = arith\.constant 0 : i64", "\n".join(own))
+             if sum(f"{name} = " in line for line in own) == 1}  # fmt: skip
+    idle = set[str]()
+    for line in own:
+        made = re.match(r"\s*(%\w+) = tt\.ptr_to_int (%\w+) : !tt\.ptr<\w+> -> i64", line)
+        if made and made[2] in arguments:
+            uses = [one for one in own if re.search(rf"{made[1]}\b", one) and one is not line]
+            compared = [re.search(rf"= arith\.cmpi (?:ne|eq), {made[1]}, (%\w+) : i64", one) for one in uses]
+            idle |= {line} if all(one and one[1] in zeros for one in compared) else set()
+    return [line for line in lines if line not in idle]
 
 
 UNTRUE = {
