@@ -135,6 +135,16 @@ def test_a_function_that_only_asks_is_answered(answer: Any) -> None:
         assert [one.line for one in indirect(source)] == [source.count("\n")]
 
 
+@pytest.mark.parametrize(("use", "lines"), [
+    ("if SHOWS:\n    print('shown')\n", []), ("def one():\n    if SHOWS:\n        print('shown')\n", []),
+    ("if SHOWS or os.getenv('B'):\n    print('shown')\nelse:\n    pass\n", []), ("ONE = SHOWS\n", [11]),
+    ("def one():\n    if SHOWS:\n        return 1\n", [11]), ("if SHOWS:\n    print('shown')\nONE = SHOWS\n", [11]),
+])  # fmt: skip
+def test_a_question_that_only_decides_what_is_printed_is_not_named(use: str, lines: list[int]) -> None:
+    head = HEAD.rstrip("\n") + "\n" * (11 - len(HEAD.rstrip("\n").split("\n")))
+    assert [one.line for one in indirect(f"{head}SHOWS = os.getenv('A')\n{use}")] == lines
+
+
 @pytest.mark.parametrize("body", [
     "return time.time() > 1", "import time as os\n    return os.getenv('A')", "return late()",
     "from time import time as ONE\n    return ONE", "torch.one = 1\n    return 1",

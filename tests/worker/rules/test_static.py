@@ -394,3 +394,11 @@ def test_only_what_no_import_runs_is_left_out(block: str) -> None:
 def test_a_part_of_triton_that_is_imported_brings_the_rules_for_all_of_it() -> None:
     source = "import triton.language\ndef kernel_function(x):\n    return triton.compile(x)\n"
     assert any("uses .compile" in finding for finding in rules(source, head=""))
+
+
+@pytest.mark.parametrize(("line", "cure"), [
+    ("import os", "write the value, or leave it out"), ("from os.path import join", "write the value, or leave it out"),
+    ("import fast_kernels", "copy the code that you use"), ("from .kernels import made", "copy the code that you use"),
+])  # fmt: skip
+def test_a_refused_import_says_what_to_do_about_it(line: str, cure: str) -> None:
+    assert [cure in finding.rule for finding in static.check(line)] == [True]

@@ -65,7 +65,8 @@ class ForwardAndBackward:
         found = function.backward(context, *(next(gradients) if is_differentiable(one) else None for one in outputs))
         found = found if isinstance(found, tuple | list) else (found,)
         if len(found) < len(args):
-            raise Refused(f"backward returns {len(found)} gradients, and forward has {len(args)} arguments")
+            raise Refused(f"backward returns {len(found)} gradients, and forward has {len(args)} arguments: return one "
+                          "for each, None where there is none")  # fmt: skip
         return (*outputs, *self._in_order(args, found, inputs[:first]))
 
     def _in_order(self, args: list[Any], found: Any, inputs: tuple[Any, ...]) -> list[torch.Tensor]:

@@ -241,11 +241,35 @@ def _every(tree: ast.Module) -> list[ast.expr]:
 
 
 def indirect(source: str) -> list[Finding]:
-    """The questions of a source that are not for a version or a package, or that functions ask."""
+    """The questions of a source that are not for a version or a package, or that functions ask, without those whose
+    answers only decide whether something is printed."""
     tree = syntax.parse(source)
-    direct = {ast.unparse(one) for one in questions(tree, is_direct=True)}
+    direct, prints = {ast.unparse(one) for one in questions(tree, is_direct=True)}, _for_prints(tree)
+    asking = [one for one in questions(tree) if id(one) not in prints]
     return [Finding(one.lineno, f"asks {text}: the judged text holds the answer")
-            for one in questions(tree) if (text := ast.unparse(one)) not in direct]  # fmt: skip
+            for one in asking if (text := ast.unparse(one)) not in direct]  # fmt: skip
+
+
+def _for_prints(tree: ast.Module) -> set[int]:
+    """ids of the nodes in tests that only decide whether something is printed, and in values of names for these."""
+    found = {id(part) for node in ast.walk(tree) if isinstance(node, ast.If)
+             and all(map(_prints, (*node.body, *node.orelse))) for part in ast.walk(node.test)}  # fmt: skip
+    reads = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)]) if uses := [one for one in reads if one.id == name]:
+                found |= {id(part) for part in ast.walk(node.value) if all(id(one) in found for one in uses)}
+            case _:
+                pass
+    return found
+
+
+def _prints(node: ast.stmt) -> bool:
+    match node:
+        case ast.Pass() | ast.Expr(value=ast.Call(func=ast.Name(id="print"))):
+            return True
+        case _:
+            return False
 
 
 def answered(source: str, answers: Mapping[str, str]) -> str:

@@ -276,7 +276,8 @@ def _attribute(node: ast.Attribute, inside: _Inside) -> str:
         return ""
     if base_name(node) == inside.first and (inside.constructing or inside.has_context or is_size):
         return ""
-    return f"writes {ast.unparse(node)}: attributes are written only in __init__, and only those of self"
+    cure = "; allocate memory in the call, and scratch of every call in __init__" * (base_name(node) == "self")
+    return f"writes {ast.unparse(node)}: attributes are written only in __init__, and only those of self{cure}"
 
 
 def _subscript(node: ast.Subscript, inside: _Inside) -> str:

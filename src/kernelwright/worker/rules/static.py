@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from typing import Any, TypeGuard
@@ -257,7 +258,7 @@ power of two, would reveal where in memory a tensor is."""
 def _import(node: ast.Import, host: _Host) -> Iterator[Finding]:
     for alias in node.names:
         if not may_import(alias.name) or ("." in alias.name and alias.name in ALLOWED_IMPORTS_OF):
-            yield Finding(node.lineno, f"imports {alias.name}; {_allowed()}")
+            yield Finding(node.lineno, f"imports {alias.name}; {_allowed(alias.name)}")
 
 
 def _import_from(node: ast.ImportFrom, host: _Host) -> Iterator[Finding]:
@@ -276,7 +277,7 @@ def _import_from(node: ast.ImportFrom, host: _Host) -> Iterator[Finding]:
             if (why := _attribute(name, of_framework) or may_be_imported(f"{module}.{name}"))
         ]
     else:
-        wrong = [f"imports from {node.module}; {_allowed()}"]
+        wrong = [f"imports from {node.module}; {_allowed(module)}"]
     wrong += [
         f"imports {alias.name} under another name"
         for alias in node.names
@@ -388,8 +389,11 @@ RULES: dict[type[ast.AST], Callable[[Any, _Host], Iterator[Finding]]] = {
 """The check of each kind of node."""
 
 
-def _allowed() -> str:
-    return f"allowed: {', '.join(ALLOWED_MODULES[:6])} and a few more; copy the code that you use into this file"
+def _allowed(module: str) -> str:
+    """What host code may import instead of a module, and what to do about that one."""
+    is_of_python = module.partition(".")[0] in sys.stdlib_module_names
+    cure = "write the value, or leave it out" if is_of_python else "copy the code that you use into this file"
+    return f"allowed: {', '.join(ALLOWED_MODULES[:6])} and a few more; {cure}"
 
 
 def _attribute(name: str, of_framework: bool) -> str:
