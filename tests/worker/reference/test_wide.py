@@ -53,6 +53,11 @@ def test_a_cast_is_a_copy_that_may_be_changed() -> None:
     assert torch.equal(x, THIRD)
 
 
+def test_a_reference_may_ask_which_dtype_two_dtypes_have_together() -> None:
+    with computed_in(torch.float64):
+        assert torch.promote_types(THIRD.dtype, torch.float32) == torch.float64
+
+
 @pytest.mark.parametrize("dtype", [None, torch.float32])
 def test_where_the_reference_is_not_computed_in_float64_a_cast_is_one(dtype: torch.dtype | None) -> None:
     with computed_in(dtype):

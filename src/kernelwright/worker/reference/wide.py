@@ -50,7 +50,7 @@ class _Widening(TorchFunctionMode):
         kwargs = kwargs or {}
         if self.dtype == torch.float64 and (asked := self._asked_wider(func, args, kwargs)) is not None:
             made = self._called(*asked)
-            return made.clone() if args and made is args[0] else made  # a cast to another dtype is a copy
+            return made.clone() if _is_float(made) and args and made is args[0] else made  # a cast is a copy
         return self._called(func, args, kwargs)
 
     def _called(self, func: Any, args: Any, kwargs: Any) -> Any:
