@@ -69,6 +69,31 @@ def test_a_kernel_that_stores_a_sixteenth_of_each_large_plane_is_wrong(worker: P
     assert "49,152" in found.reason
 
 
+BEHIND_A_CALL = """\
+@triton.jit(noinline=True)
+def stored(x_ptr, out_ptr, first, size, BLOCK: tl.constexpr):
+    at = first + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < size, other=0.0)
+    tl.store(out_ptr + at, tl.maximum(x, 0.0) + x, mask=at < size)
+
+
+@triton.jit
+def plane_kernel"""
+STORE = "tl.store(out_ptr + plane * size + at, tl.maximum(x, 0.0) + x, mask=at < size)"
+CALLED = "stored(x_ptr + plane * size, out_ptr + plane * size, tl.program_id(1) * BLOCK, size, BLOCK)"
+ASKED = f"if out_ptr:\n        {STORE}"
+
+
+@pytest.mark.parametrize("source", [
+    PLANE.replace("@triton.jit\ndef plane_kernel", BEHIND_A_CALL).replace(STORE, CALLED), PLANE.replace(STORE, ASKED)
+])  # fmt: skip
+def test_a_kernel_whose_stores_are_not_known_passes(worker: ProcessWorker, tmp_path: Path, source: str) -> None:
+    (tmp_path / "planes.py").write_text(PLANES)
+    worker.load(str(tmp_path / "planes.py"))
+    found = worker.evaluate(Candidate(source=source), "search")
+    assert found.status is Status.PASSED, found.reason
+
+
 SUMS = """
 import torch
 

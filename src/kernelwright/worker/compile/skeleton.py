@@ -39,7 +39,7 @@ WHOLE = ("addi", "subi", "muli", "divsi", "remsi", "minsi", "maxsi", "extsi", "e
 STORES = ("store", "atomic_rmw", "atomic_cas", "descriptor_store", "descriptor_reduce", "descriptor_scatter")
 SAME_BASE = ("addptr", "splat", "broadcast", "expand_dims", "reshape", "trans", "bitcast", "make_tensor_descriptor")
 HARMLESS = {*SAME_BASE, "load", "descriptor_load", "descriptor_gather", "select", "if", "for", "while", "yield",
-            "condition", "func", "return"}  # fmt: skip
+            "condition", "func", "return", "ptr_to_int"}  # fmt: skip
 """Operations on pointers that store nothing."""
 
 STEP = re.compile(r"\s*(?:(%\w+)(?::\d+)? = )?\"?(?:\w+\.)*(\w+)(.*?)(?: loc\(.*)?$")

@@ -446,7 +446,7 @@ class Subject:
     def work(self, launch: Launch) -> Work | None:
         """What a launch does at most; None if that is not known."""
         made = self.compiled.get(self.key(launch))
-        if made and id(launch) not in self.works:
+        if made and made.skeleton and id(launch) not in self.works:
             self.works[id(launch)] = work_of(made.skeleton, launch)
         return self.works.get(id(launch))
 
