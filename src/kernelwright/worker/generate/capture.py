@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from torch.fx import GraphModule
 from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._pytree import tree_leaves
 
 from kernelwright.model import Capture, Case
 from kernelwright.source.parameter_names import as_argument
@@ -119,7 +121,7 @@ def capture(problem: LoadedProblem, case: Case, symbols: Symbols | None = None) 
 def _capture(instance: Instance, symbols: Symbols) -> Capture:
     """See `capture`."""
     counts: list[Any] = []
-    returned, whole = list[str](), list[int]()
+    returned, whole, dtypes = list[str](), list[int](), set[torch.dtype]()
     device = "cpu" if instance.joint else "cuda"
     held = dict([*instance.module.named_parameters(), *instance.module.named_buffers()])
     inputs = dict(zip(instance.input_names, instance.inputs, strict=True))
@@ -133,7 +135,7 @@ def _capture(instance: Instance, symbols: Symbols) -> Capture:
         passed = dict(zip(tensors, values, strict=True))
         passed |= {name: torch.view_as_complex(passed[name]) for name in pairs}
         called = replace(instance, inputs=tuple(passed.get(name, one) for name, one in inputs.items()))
-        with Watching(_counted()):
+        with Watching(_counted(dtypes)):
             made = _called(called, {name: passed[name] for name in held}, device)
         result_of(made, leaves := list[Tensor]())
         changed = {id(passed[name]): name for name in instance.mutates}
@@ -153,11 +155,12 @@ def _capture(instance: Instance, symbols: Symbols) -> Capture:
         if instance.joint:
             outputs = instance.input_names[-instance.joint :]
             part, after = divided(forward, counts, tensors, outputs, len(instance.gradients_of))
-        parts, graphs = [part], [_traced(part, counts)]
+        pairs_inside = as_pairs if not symbols.values or any(one.is_complex for one in dtypes) else nullcontext
+        parts, graphs = [part], [_traced(part, counts, pairs_inside)]
         if after is not None:
             made: Any = graphs[0].graph.output_node().args[0]
             parts += [after([one.meta["val"] for one in made])]
-            graphs += [_traced(parts[1], counts)]
+            graphs += [_traced(parts[1], counts, pairs_inside)]
         names = matched(graphs[0])
         done = [lower(graph, [*one.tensors], symbols) for graph, one in zip(graphs, parts, strict=True)]
     others = [*map(as_argument, {**inputs, **held})]
@@ -168,10 +171,10 @@ def _capture(instance: Instance, symbols: Symbols) -> Capture:
     )  # fmt: skip
 
 
-def _traced(part: Part, counts: Sequence[Any]) -> GraphModule:
+def _traced(part: Part, counts: Sequence[Any], inside: Callable[[], AbstractContextManager[Any]]) -> GraphModule:
 
     def call(*values: Any) -> tuple[Tensor, ...]:
-        with as_pairs():
+        with inside():
             return tuple(part.call(*values[len(counts) :]))
 
     graph = make_fx(call, {**ACTIVATIONS, **WINDOWS, **RANKS})(*counts, *part.tensors.values())
@@ -186,11 +189,13 @@ def _traced(part: Part, counts: Sequence[Any]) -> GraphModule:
     return with_half_factors(graph)
 
 
-def _counted() -> Callable[..., None]:
-    """Raises RuntimeError when it is called for more operators than a candidate can launch kernels for."""
+def _counted(dtypes: set[torch.dtype]) -> Callable[..., None]:
+    """Adds the dtypes of what operators make to a set. It raises RuntimeError when it is called for more operators than
+    a candidate can launch kernels for."""
     calls = itertools.count(1)
 
-    def see(*_: object) -> None:
+    def see(*called: Any) -> None:
+        dtypes.update(one.dtype for one in tree_leaves(called[-1]) if isinstance(one, Tensor))
         if next(calls) > MOST_OPERATORS:
             raise RuntimeError(f"forward calls more than {MOST_OPERATORS:,} operators: its loops are unrolled")
 
