@@ -532,6 +532,17 @@ def test_small_cases_in_bfloat16_are_in_float32_on_the_interpreter_only(tmp_path
     assert {case.dtype for case in interpreted.cases if not case.small} == {"bfloat16"}
 
 
+def test_the_steps_of_a_recurrent_layer_stay_where_one_operator_computes_them(tmp_path: Path) -> None:
+    """Kernels are unrolled, and serve their number alone."""
+    layer = text_of(
+        "return self.rnn(x)[0]", "batch, steps, width = 64, 10, 128", "torch.randn(batch, steps, width)",
+        "self.rnn = nn.LSTM(width, 48, batch_first=True)", "width",
+    )  # fmt: skip
+    cases = by_name(derive(loaded(tmp_path, layer)))
+    assert all("steps" not in case.params for case in cases.values())
+    assert "width" in cases[ODD].params
+
+
 def test_a_dtype_that_torch_does_not_have_is_refused(tmp_path: Path) -> None:
     path = str(loaded(tmp_path, SOFTMAX).file)
     with pytest.raises(ProblemError, match="'half8' is no floating-point dtype"):

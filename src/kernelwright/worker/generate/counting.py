@@ -90,8 +90,11 @@ def counting_with_symbols(symbols: Symbols) -> Iterator[None]:
         (torch.nn.init, "_calculate_fan_in_and_fan_out", lambda own: lambda tensor: (FAN, FAN)),
         (torch.nn.init, "_calculate_correct_fan", lambda own: lambda tensor, mode: FAN),
         (proxy_tensor, "_sympy_handlers", rebuilt), (load, "execute", in_file),
+        (vars(torch.nn.modules.rnn), "int", lambda _: int | SymInt),  # it asks whether a size is one
     )  # fmt: skip
-    with replaced(*(one for one in changes if hasattr(*one[:2]))):  # torch before 2.13 has no `_sympy_handlers`
+    with replaced(
+        *(one for one in changes if isinstance(one[0], dict) or hasattr(*one[:2]))
+    ):  # torch before 2.13 has no `_sympy_handlers`
         try:
             yield
         finally:

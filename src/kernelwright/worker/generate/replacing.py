@@ -16,7 +16,8 @@ def replaced(*changes: tuple[Any, Any, Callable[[Any], Any]]) -> Iterator[None]:
     with ExitStack() as stack:
         for holder, name, make in changes:
             if isinstance(holder, dict):
-                stack.callback(holder.update, {name: holder[name]} if name in holder else {})
+                undo, of = (holder.update, {name: holder[name]}) if name in holder else (holder.pop, name)
+                stack.callback(undo, of)
                 holder[name] = make(holder.get(name))
                 continue
             known = vars(holder).get(name, getattr(holder, name))

@@ -71,6 +71,8 @@ class Recorder(Watching):
             return
         names = [argument.name for argument in func._schema.arguments]
         arguments = {name: self._plain(value) for name, value in (*zip(names, args, strict=False), *kwargs.items())}
+        if func is torch.ops.aten.mkldnn_rnn_layer.default:  # all steps of a layer, which kernels have one by one
+            arguments["steps"] = f"{args[0].shape[0]} steps"
         seen = tuple(self._seen(one) for one in (made if isinstance(made, list | tuple) else (made,))
                      if isinstance(one, Tensor))  # fmt: skip
         self.calls.append(Call(func._schema.name.partition("::")[2], arguments, seen))
