@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.worker.generate.without_device import WithoutDevice, install, subscript
+from kernelwright.worker.reference.instance import Watching
 
 X = torch.arange(3 * 5 * 7).view(3, 5, 7)
 ROWS = torch.tensor([2, 0])
@@ -108,6 +112,40 @@ def test_bags_of_one_length_are_sums_of_rows(mode: str) -> None:
     with WithoutDevice():
         found = torch.nn.functional.embedding_bag(rows, table, **given)
     torch.testing.assert_close(found, torch.nn.functional.embedding_bag(rows, table, **given))
+
+
+def operators_of(call: Callable[[], Tensor]) -> tuple[Tensor, list[str]]:
+    """What a call gives without the device, and the operators that it calls."""
+    called: list[str] = []
+    with WithoutDevice(), Watching(lambda func, *_: called.append(func.__name__)):
+        return call(), called
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+@pytest.mark.parametrize("includes_last", [False, True])
+def test_bags_that_begin_at_offsets_are_sums_of_rows(mode: str, includes_last: bool) -> None:
+    table, rows = torch.randn(9, 4), torch.randint(9, (7,))
+    offsets = torch.tensor([0, 2, 2, 3, 7] if includes_last else [0, 2, 2, 3])
+    bags = partial(F.embedding_bag, rows, table, offsets, mode=mode, include_last_offset=includes_last)
+    found, called = operators_of(bags)
+    assert not any("embedding_bag" in name for name in called)
+    torch.testing.assert_close(found, bags())
+
+
+@pytest.mark.parametrize("order", [0.0, 1.0, 2.0, 3.0, math.inf])
+@pytest.mark.parametrize("rows", [5, 30])
+def test_distances_are_norms_of_differences(order: float, rows: int) -> None:
+    distances = partial(torch.cdist, torch.randn(2, rows, 6), torch.randn(2, 4, 6), order)
+    found, called = operators_of(distances)
+    assert "_cdist_forward.default" not in called
+    torch.testing.assert_close(found, distances())
+
+
+def test_a_bilinear_layer_is_a_product_and_a_sum() -> None:
+    layer, x, y = torch.nn.Bilinear(5, 3, 4), torch.randn(2, 7, 5), torch.randn(2, 7, 3)
+    found, called = operators_of(lambda: layer(x, y))
+    assert "_trilinear.default" not in called
+    torch.testing.assert_close(found, layer(x, y))
 
 
 def test_classes_are_counted_from_values_where_no_number_is_given() -> None:

@@ -150,12 +150,44 @@ def _bag(
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
     per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Tensor | None:  # fmt: skip
-    """`embedding_bag` of bags of one length; None for others."""
-    if input.dim() != 2 or max_norm is not None or padding_idx is not None:
+    """`embedding_bag`; None where rows are left out or changed, and for the largest of bags that begin at offsets."""
+    if max_norm is not None or padding_idx is not None:
         return None
     rows = torch.nn.functional.embedding(input, weight)
     rows = rows if per_sample_weights is None else rows * per_sample_weights.unsqueeze(-1)
-    return rows.amax(1) if mode == "max" else rows.mean(1) if mode == "mean" else rows.sum(1)
+    if offsets is None:
+        return rows.amax(1) if mode == "max" else rows.mean(1) if mode == "mean" else rows.sum(1)
+    if mode == "max":
+        return None
+    places = torch.arange(input.shape[0], device=input.device, dtype=offsets.dtype)
+    bags = offsets[:-1] if include_last_offset else offsets
+    bag = torch.bucketize(places, bags, right=True) - 1
+    total = rows.new_zeros(bags.shape[0], rows.shape[1]).index_add(0, bag, rows)
+    if mode == "sum":
+        return total
+    ends = offsets[1:] if include_last_offset else torch.cat((offsets[1:], offsets.new_full((1,), input.shape[0])))
+    return total / (ends - bags).clamp(min=1).unsqueeze(-1)
+
+
+def _bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    made = (torch.einsum("...i,oij->...oj", input1, weight) * input2.unsqueeze(-2)).sum(-1)
+    return made if bias is None else made + bias
+
+
+MOST_SINGLY = 25
+"""With more rows on either side PyTorch computes Euclidean distances from a product: ATen/native/Distance.cpp."""
+
+
+def _cdist(
+    x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
+) -> Tensor | None:
+    """`cdist`; None where PyTorch computes it from a product."""
+    if p == 2 and compute_mode != "donot_use_mm_for_euclid_dist":
+        is_long = x1.shape[-2] > MOST_SINGLY or x2.shape[-2] > MOST_SINGLY
+        if is_long or compute_mode == "use_mm_for_euclid_dist":
+            return None
+    made: Tensor = torch.linalg.vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+    return made
 
 
 def _one_hot(input: Tensor, num_classes: Any = -1) -> Tensor | None:
@@ -188,6 +220,6 @@ def _attention(
 
 
 COMPOSED: Mapping[Any, Callable[..., Tensor | None]] = {
-    torch.nn.functional.embedding_bag: _bag, torch.nn.functional.one_hot: _one_hot,
-    torch.nn.functional.scaled_dot_product_attention: _attention,
+    torch.nn.functional.embedding_bag: _bag, torch.nn.functional.bilinear: _bilinear, torch.cdist: _cdist,
+    torch.nn.functional.one_hot: _one_hot, torch.nn.functional.scaled_dot_product_attention: _attention,
 }  # fmt: skip
