@@ -16,7 +16,7 @@ OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "max": max, "min": min, "float": float, "triton.cdiv": lambda one, other: -(-one // other),
+    "abs": abs, "int": int, "max": max, "min": min, "float": float, "triton.cdiv": lambda one, other: -(-one // other),
 }  # fmt: skip
 
 

@@ -108,6 +108,31 @@ def moments(mean, m2, count, dim: tl.constexpr):
     delta = mean - tl.expand_dims(middle, dim)
     return middle, tl.sum(m2 + count * delta * delta, dim), total
 
+def bucket(
+    values, edges_ptr, count, numel, stride, first, dtype: tl.constexpr, right: tl.constexpr,
+    order_ptr, order_stride, order_first,
+):
+    # The number of edges below each value, by halving; numel: of all edges. right: whether equal ones count.
+    low = tl.zeros(values.shape, dtype)
+    high = low + count
+    rest = count + 1
+    while rest > 1:
+        middle = (low + high) // 2
+        is_there = (middle < count) & (first + middle * stride < numel)
+        at = middle
+        if order_ptr is not None:
+            at = tl.load(order_ptr + (order_first + middle * order_stride), mask=is_there, other=0)
+        edge = tl.load(edges_ptr + (first + at * stride), mask=is_there, other=0)
+        if right:
+            is_above = values >= edge
+        else:
+            is_above = values > edge
+        is_above = is_above | (values != values)
+        low = tl.where(is_above & is_there, middle + 1, low)
+        high = tl.where(is_above, high, middle)
+        rest = (rest + 1) // 2
+    return low
+
 def is_nan(x):
     return x != x
 
@@ -136,6 +161,7 @@ FUNCTIONS = {
     "triton_helpers.minimum_with_index": "smaller_with_index", "triton_helpers.min_with_index": "smallest_with_index",
     "triton_helpers.min_with_first_index": "smallest_with_index",
     "triton_helpers.fmax2": "largest_number", "triton_helpers.promote_to_tensor": "as_tensor",
+    "triton_helpers.bucketize_binary_search": "bucket",
     "triton_helpers.any": "any_of", "triton_helpers.prod": "product", "triton_helpers.select_one": "selected",
     "triton_helpers.div_floor_integer": "floor_quotient", "triton_helpers.remainder_integer": "floor_remainder",
     "triton_helpers.online_softmax_combine": "add_to_softmax",

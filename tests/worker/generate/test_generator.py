@@ -211,7 +211,7 @@ CAUSAL = problem_text(
     numbers="hidden=96, window=4", small="rows=2, hidden=5, side=7",
 )  # fmt: skip
 RECURRENT = problem_text(
-    "self.gru(x)[0]", "rows=512", {"x": "torch.randn(2, rows, 20)"}, init="self.gru = nn.GRU(20, 12)",
+    "self.gru(x)[0]", "rows=512, width=20", {"x": "torch.randn(2, rows, 20)"}, init="self.gru = nn.GRU(20, 12)",
     small="rows=5",
 )  # fmt: skip
 
@@ -281,6 +281,20 @@ EXAMPLES = {
     ),
     "interpolation counts with sizes": Example(
         biased("nn.functional.interpolate((x + self.bias)[:, None, :], scale_factor=2).exp()")
+    ),
+    "sides that are whole parts of multiples are sizes": Example(
+        biased("nn.functional.interpolate((x + self.bias)[None, None], scale_factor=2, mode='bicubic').exp()"),
+        ("int(2.0 * float(features))",),
+    ),
+    "an image may have few channels where the timed one has many": Example(
+        problem_text(
+            "F.interpolate(x, scale_factor=2, mode='bilinear').exp()", "rows=64, channels=32, side=20",
+            {"x": "torch.randn(rows, channels, side, side)"}, small="rows=2, channels=5, side=7",
+        ),
+        lacks=("channels >=",),
+    ),
+    "values are counted in buckets": Example(
+        biased("torch.bucketize(x + self.bias, torch.linspace(-2, 2, 9, device=x.device)) + self.bias"), ("= bucket(",)
     ),
     "a subscript in the middle counts with sizes": Example(biased("(x + self.bias)[:, x.shape[1] // 2].exp()")),
 }  # fmt: skip

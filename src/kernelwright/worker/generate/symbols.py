@@ -37,6 +37,9 @@ MOST_OFFSET = 2**31 - 1
 """The host code refuses larger numbers of elements itself (`inductor.offsets`)."""
 
 
+ORDERING = ("_upsample_linear", "_upsample_nearest", "upsample_nearest2d")
+"""Functions of PyTorch that assume something of the number of channels only to choose the order of a result's sides."""
+
 _ids: set[int] = set()
 """Numbers in the names of symbols, of all captures of one process: PyTorch keeps answers by name (`torch.SymNode`)."""
 
@@ -217,6 +220,8 @@ class Symbols:
         found: dict[Any, Any] = {}
         for guard in self.env.guards:
             one = self.env.replace(guard.expr)
+            if getattr(guard.sloc.framework_loc, "name", "") in ORDERING:
+                continue
             if one in (sympy.true, True) or self._follows(one) or not one.free_symbols:
                 continue
             limited, limit = _limit(one) or (one, None)
