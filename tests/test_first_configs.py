@@ -7,6 +7,7 @@ import pytest
 
 from kernelwright.devices import TARGETS
 from kernelwright.devices.first_configs import (
+    FETCHED,
     LONG,
     SHORT,
     STRIDED,
@@ -18,6 +19,7 @@ from kernelwright.devices.first_configs import (
 )
 from kernelwright.model import Tiles
 
+IN_FLIGHT = {**SHORT, "num_stages": 4}
 LIKELY = {"XBLOCK": 1, "R0_BLOCK": 2048, "num_warps": 16, "num_stages": 1}
 
 
@@ -45,21 +47,34 @@ def test_a_step_of_a_convolution_in_half_precision_has_no_more_channels_than_it_
 
 @pytest.mark.parametrize(
     ("target", "length", "is_read_twice", "change"),
-    [("sm_90", 65536, True, LONG), ("sm_90", 131072, True, SHORT), ("sm_90", 65536, False, SHORT),
-     ("sm_90", 16384, True, SHORT), ("sm_89", 131072, True, SHORT), ("sm_100", 131072, True, LONG),
-     ("sm_86", 32768, True, SHORT)],
+    [("sm_90", 65536, True, LONG), ("sm_90", 131072, True, IN_FLIGHT), ("sm_90", 65536, False, IN_FLIGHT),
+     ("sm_90", 16384, True, IN_FLIGHT), ("sm_89", 131072, True, IN_FLIGHT), ("sm_100", 131072, True, LONG),
+     ("sm_86", 32768, True, IN_FLIGHT)],
 )  # fmt: skip
 def test_large_blocks_are_for_rows_that_stay_in_the_cache_until_they_are_read_again(
     target: str, length: int, is_read_twice: bool, change: dict[str, int]
 ) -> None:
-    gpu, rows = TARGETS[target], Rows(length, 0, is_read_twice, is_strided=False)
-    assert list(changes_for(rows, LIKELY, gpu.multiprocessors, gpu.l2_bytes)) == [change]
+    gpu, rows = TARGETS[target], Rows(length, 0, is_read_twice, is_strided=False, loads=1)
+    _, then = changes_for(rows, LIKELY, gpu.multiprocessors, gpu.l2_bytes, gpu.shared_bytes_per_block)
+    assert then == change
+
+
+@pytest.mark.parametrize(("target", "loads", "stages"), [
+    ("sm_90", 1, 4), ("sm_90", 3, 4), ("sm_90", 4, 3), ("sm_90", 6, 1), ("sm_86", 1, 4), ("sm_86", 2, 3),
+    ("sm_86", 3, 1)])  # fmt: skip
+def test_a_loop_has_as_many_blocks_in_flight_as_shared_memory_has_room_for(
+    target: str, loads: int, stages: int
+) -> None:
+    gpu, rows = TARGETS[target], Rows(131072, 0, is_read_twice=False, is_strided=False, loads=loads)
+    first, _ = changes_for(rows, LIKELY, gpu.multiprocessors, gpu.l2_bytes, gpu.shared_bytes_per_block)
+    assert first == {**FETCHED, "num_stages": stages}
+    assert stages * loads * 4096 * 4 <= gpu.shared_bytes_per_block or stages == 1
 
 
 @pytest.mark.parametrize(("length", "changes"), [(64, [STRIDED]), (128, [STRIDED]), (256, [])])
 def test_strided_rows_get_many_columns_while_a_thread_can_hold_them(length: int, changes: list[dict[str, int]]) -> None:
-    rows = Rows(length, length, is_read_twice=False, is_strided=True)
-    assert list(changes_for(rows, {"XBLOCK": 8}, 132, 60 << 20)) == changes
+    rows = Rows(length, length, is_read_twice=False, is_strided=True, loads=1)
+    assert list(changes_for(rows, {"XBLOCK": 8}, 132, 60 << 20, 227 << 10)) == changes
 
 
 @pytest.mark.parametrize(("in_registers", "warps"), [(False, (4, 4)), (True, (8, 8))])

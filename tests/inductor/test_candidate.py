@@ -15,7 +15,7 @@ from kernelwright.inductor import NotConverted, candidate_text, candidate_texts
 from kernelwright.inductor.candidate import _dense
 from kernelwright.inductor.reading import Kernel, read_kernel
 from kernelwright.model import Alias, Allocation, Generated, Items, Step, TensorSpec, TritonKernel, Unknown, View, Zeros
-from kernelwright.source.tunables import default_config
+from kernelwright.source.tunables import default_config, find_tunables
 
 
 def converted(change: Change = unchanged, **others: Any) -> str:
@@ -103,6 +103,21 @@ def twice(width: str = "dim") -> dict[str, Any]:
     other = NAME[:-1] + "1"
     second = msgspec.structs.replace(LAUNCH, kernel=other, arguments=("x", "buf0", width, "rows", "rows", width))
     return {"kernels": (kernel(), kernel(name=other)), "steps": (OUT, LAUNCH, second)}
+
+
+def test_a_loop_that_loads_fetches_as_many_iterations_ahead_as_its_tunable_says(candidate: str) -> None:
+    assert "for r0_offset in tl.range(0, r0_numel, R0_BLOCK, num_stages=num_stages):" in candidate
+    assert "num_stages: tl.constexpr" in candidate.partition("def layer_norm_relu_reduce(")[2].partition("):")[0]
+    (stages,) = [one for one in find_tunables(candidate) if one.key == "NUM_STAGES"]
+    assert stages.choices == (1, 2, 3, 4, 5)
+    assert not stages.idle
+
+
+def test_a_kernel_without_a_loop_that_loads_takes_no_number_of_iterations() -> None:
+    loop = "    for r0_offset in tl.range(0, r0_numel, R0_BLOCK):\n"
+    text = converted(lambda text: text.replace(loop, "    r0_offset = 0\n    if xnumel > 0:\n"))
+    assert "tl.load(" in text
+    assert "num_stages: tl.constexpr" not in text
 
 
 def test_blocks_and_warps_are_tunables_and_sizes_are_none(candidate: str) -> None:

@@ -107,11 +107,32 @@ def convert_kernel(
     ]
     main.name, main.decorator_list = name, []
     main = language.visit(main)
+    if kernel.generated.tiles is None and _fetch_ahead(main):
+        main.args.args.append(ast.arg(STAGES, constexpr))
     tidy(main)
     texts.append(_text(main))
     return Converted(
         name, tuple(texts), tuple(pointers), tuple(extents), sizes, blocks, widths, frozenset(language.helpers)
     )
+
+
+STAGES = "num_stages"
+"""Triton reads this option of a launch as an argument, too, where the kernel has one of that name."""
+
+
+def _fetch_ahead(main: ast.FunctionDef) -> bool:
+    """Lets loops have the loads of several iterations in flight, and says whether there are loops that load. Without a
+    `tl.dot` Triton does so only where the loop itself has the number (the documentation of `tl.range`)."""
+    loops = [one for one in ast.walk(main) if isinstance(one, ast.For) and _is_innermost(one)
+             and any(isinstance(part, ast.Attribute) and part.attr == "load" for part in ast.walk(one))]  # fmt: skip
+    for one in loops:
+        assert isinstance(one.iter, ast.Call)
+        one.iter = parsed(f"tl.range({', '.join(map(ast.unparse, one.iter.args))}, num_stages={STAGES})")
+    return bool(loops)
+
+
+def _is_innermost(loop: ast.For) -> bool:
+    return not any(isinstance(part, ast.For | ast.While) for one in loop.body for part in ast.walk(one))
 
 
 def _take_widths(main: ast.FunctionDef, renamed: dict[str, str]) -> tuple[dict[str, int], dict[str, str]]:

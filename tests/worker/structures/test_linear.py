@@ -137,7 +137,7 @@ def test_a_factor_of_a_whole_sum_is_multiplied_once_and_that_of_a_block_with_its
     given = [torch.zeros(4, 512), torch.zeros(1024, 512, dtype=torch.int8), torch.zeros(1024, 4), torch.zeros(1024)]
     (found,) = find_linear(make_fx(quantised, tracing_mode="fake")(*given))
     loop, rest = (
-        found.structure.source.split("for block in range")[1].split("if SPLITS == 1")[:1][0].split("\n    value")
+        found.structure.source.split("for block in tl.range")[1].split("if SPLITS == 1")[:1][0].split("\n    value")
     )
     assert "tl.dot(" in loop
     assert " * value" in loop.rpartition("tl.dot(")[2]

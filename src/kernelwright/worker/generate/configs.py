@@ -36,14 +36,15 @@ def listed_configs(name: str, source: str) -> tuple[Config, ...]:
         length, length if decorator.func.attr == "persistent_reduction" else 0,
         is_read_twice=source.count("for r0_offset in") > 1,
         is_strided=given.get("reduction_hint") is not hints.ReductionHint.INNER,
+        loads=source.count("tl.load("),
     )  # fmt: skip
     likely, least = listed.pop(len(listed) // 2), least_warps(rows)
     first, *others = [
         {**one.kwargs, "num_warps": max(one.num_warps, least), "num_stages": one.num_stages}
         for one in (likely, *listed)
     ]
-    gpu = torch.cuda.get_device_properties(0)
-    changes = changes_for(rows, first, gpu.multi_processor_count, gpu.L2_cache_size)
+    gpu: Any = torch.cuda.get_device_properties(0)
+    changes = changes_for(rows, first, gpu.multi_processor_count, gpu.L2_cache_size, gpu.shared_memory_per_block_optin)
     return (first, *({**first, **one} for one in changes), *others)
 
 

@@ -26,6 +26,7 @@ def linear_kernel(
     out_ptr, parts_ptr,
     {parameters}
     rows, columns, SPLITS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    num_stages: tl.constexpr,
 ):
     # A block of columns, and a part of the sum. Weights are tiles of (columns, places in the sum).
     n = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -37,7 +38,7 @@ def linear_kernel(
     blocks = {outer} * tl.cdiv({inner}, BLOCK_K)
     length = tl.cdiv(blocks, SPLITS)
     first = tl.program_id(1) * length
-    for block in range(first, tl.minimum(first + length, blocks)):
+    for block in tl.range(first, tl.minimum(first + length, blocks), num_stages=num_stages):
         outer = block // tl.cdiv({inner}, BLOCK_K)
         inner = block % tl.cdiv({inner}, BLOCK_K) * BLOCK_K + tl.arange(0, BLOCK_K)
         in_inner = inner < {inner}
