@@ -76,13 +76,37 @@ REFUSED = {
 }  # fmt: skip
 
 
+LAZY = source_of("", "").replace(
+    "\ndef kernel_function(x):",
+    """
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.kept = None
+
+    def forward(self, x):
+        if self.kept is None or self.kept.shape != x.shape:
+            self.kept = torch.empty_like(x)
+        double_kernel[(triton.cdiv(x.numel(), 256),)](x, self.kept, x.numel(), BLOCK=256)
+        return self.kept
+
+
+def other(x):""",
+)
+SUMMED = LAZY.replace("mask=lanes < n) * 2,", "mask=lanes < n) * 2 + tl.load(out_ptr + lanes, mask=lanes < n),")
+
 TWICE = "import math\nTWO = tl.constexpr(math.sqrt(4.0))\n\n@triton.jit\ndef twice(x):\n    return x * TWO"
 COMPUTED = source_of(TWICE, "").replace("mask=lanes < n) * 2,", "mask=lanes < n) * twice(1.0),")
 
 
 @pytest.fixture(scope="module")
 def judged(shared_worker: StartedWorker, tmp_path_factory: pytest.TempPathFactory) -> Judged:
-    every = [COMPUTED, *(source_of(top, host) for top, host, _ in (*LEFT_OUT.values(), *REFUSED.values()))]
+    every = [
+        COMPUTED,
+        LAZY,
+        SUMMED,
+        *(source_of(top, host) for top, host, _ in (*LEFT_OUT.values(), *REFUSED.values())),
+    ]
     return judged_texts(shared_worker, tmp_path_factory.mktemp("problem"), every)
 
 
@@ -127,3 +151,13 @@ def test_what_breaks_a_rule_and_is_left_out_is_named_with_its_rule(judged: Judge
 def test_what_is_left_out_is_named(judged: Judged) -> None:
     top, host, _ = LEFT_OUT["a call at import that does not run"]
     assert "line 6: torch.version.hip" in judged(source_of(top, host)).unjudged
+
+
+def test_memory_that_a_call_keeps_is_allocated_in_every_call_and_holds_nothing(judged: Judged) -> None:
+    found = judged(LAZY)
+    assert found.status is Status.PASSED, found.reason
+    assert [one.partition(":")[2] for one in found.unjudged] == [
+        " line 18: keeps memory for the next call: the judged text allocates it in every call"
+    ]
+    assert "self.kept =" not in (found.judged_source or "").replace("self.kept = None", "")
+    assert judged(SUMMED).status is Status.WRONG

@@ -40,6 +40,7 @@ from kernelwright.worker.rules.extract import Kernels
 from kernelwright.worker.rules.foreign import with_stand_ins
 from kernelwright.worker.rules.imports import Finding
 from kernelwright.worker.rules.languages import Rules, rules_for
+from kernelwright.worker.rules.lazy import kept
 from kernelwright.worker.rules.normal import normal_form
 from kernelwright.worker.rules.questions import answered, asked, computed_constants, indirect
 from kernelwright.worker.rules.ran import at_top_level, harmful, what_ran
@@ -233,6 +234,7 @@ class Subject:
         if not made.names:
             return kernels
         if not made.findings:
+            self.unjudged += [f"{LEFT_OUT}{one}" for one in kept(syntax.parse(self.source))]
             self.source = normal
         return made
 
