@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
+from torch import Tensor
 
 from evaluated import StartedWorker
 from kernelwright.inductor import candidate_texts
 from kernelwright.model import Candidate, Status
+from kernelwright.worker.generate.complexes import as_pairs
+from kernelwright.worker.generate.without_device import WithoutDevice
+from kernelwright.worker.reference.instance import Watching
 from problem_text import problem_text
 
 ROWS = {"x": "torch.randn(rows, features, 2)"}
@@ -35,3 +41,27 @@ def test_complex_tensors_are_pairs_in_kernels(shared_worker: StartedWorker, tmp_
     assert found.captures[0].library_calls == ()
     result = shared_worker().evaluate(Candidate(source=candidate_texts(found, "none")[0]), "verify")
     assert {case.case: case.status for case in result.results}["small"] is Status.PASSED, result.reason
+
+
+def spectrum(x: Tensor) -> Tensor:
+    window = torch.hann_window(12, dtype=x.dtype)
+    return torch.stft(x.flatten(1), 16, 4, 12, window, normalized=True, return_complex=True)
+
+
+TRANSFORMS: dict[str, Callable[[Tensor], Tensor]] = {
+    "of real numbers": lambda x: torch.view_as_real(torch.fft.rfft2(x, norm="ortho")),
+    "both sides of it": lambda x: torch.view_as_real(torch.fft.fft(x)),
+    "and back": lambda x: torch.fft.irfft2(torch.fft.rfft2(x) * 2, s=x.shape[-2:]),
+    "of complex numbers": lambda x: torch.view_as_real(torch.fft.ifft(torch.fft.fft2(x) * 1j)),
+    "of windows": lambda x: torch.view_as_real(spectrum(x)),
+}
+
+
+@pytest.mark.parametrize("shape", [(2, 6, 9), (3, 5, 8)])
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_a_fourier_transform_is_products_with_cosines_and_sines(name: str, shape: tuple[int, ...]) -> None:
+    x, called = torch.randn(*shape, dtype=torch.float64), list[str]()
+    with torch.no_grad(), WithoutDevice(), Watching(lambda func, *_: called.append(func.__name__)), as_pairs():
+        found = TRANSFORMS[name](x)
+    assert not any("_fft_" in one for one in called)
+    torch.testing.assert_close(found, TRANSFORMS[name](x))

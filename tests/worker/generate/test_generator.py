@@ -293,6 +293,9 @@ EXAMPLES = {
         ),
         lacks=("channels >=",),
     ),
+    "a spectrum is products with cosines and sines": Example(
+        biased("torch.fft.rfft(x + self.bias).abs()"), lacks=("captured sizes only",), judged=True
+    ),
     "values are counted in buckets": Example(
         biased("torch.bucketize(x + self.bias, torch.linspace(-2, 2, 9, device=x.device)) + self.bias"), ("= bucket(",)
     ),
@@ -374,7 +377,7 @@ def test_a_product_alone_is_a_library_call_with_a_template_in_its_place(
 
 
 def test_why_a_library_call_is_no_step_is_said(shared_worker: StartedWorker, folder: Path) -> None:
-    found = generated(shared_worker, folder, biased("torch.fft.rfft(x).abs().exp()"))
+    found = generated(shared_worker, folder, biased("torch.fft.rfft(torch.cat((x, x), 1)).abs().exp()"))
     with pytest.raises(NotConverted, match=r"it calls aten\.\w+, which "):
         candidate_text(found, "any")
 

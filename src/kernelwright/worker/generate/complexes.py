@@ -1,12 +1,13 @@
 """Complex tensors as pairs of real ones, so that kernels, which have no complex numbers, can compute with them.
 
 PyTorch's own `ComplexTensor` states each operator on complex tensors by operators on their parts. Here every complex
-tensor becomes one where it is made.
+tensor becomes one where it is made. A Fourier transform becomes products with cosines and sines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -41,10 +42,9 @@ class SizesOfComplex(TorchDispatchMode):
 
 class _Pairs(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        named = kwargs or {}
-        if (made := MADE.get(func)) is not None and (parts := made(*args, **named)):
-            return ComplexTensor(*parts)
-        args, named = tree_map(_paired, (args, named))
+        args, named = tree_map(_paired, (args, kwargs or {}))
+        if (function := MADE.get(func)) is not None and (made := function(*args, **named)) is not None:
+            return ComplexTensor(*made) if isinstance(made, tuple) else made
         leaves = tree_leaves((args, named))
         with self:  # what it computes with real tensors may become complex, too
             made = NotImplemented
@@ -73,13 +73,89 @@ def _cast(value: Tensor, *, dtype: torch.dtype | None = None, **named: Any) -> t
     return real, torch.zeros_like(real)
 
 
-MADE: Mapping[Any, Callable[..., tuple[Tensor, Tensor] | None]] = {
+MOST_IN_SUM = 4096
+"""The longest side along which a Fourier transform is a product: PyTorch's own has no public function."""
+
+
+def _transformed(
+    x: tuple[Tensor, Tensor | None], dim: int, sign: int, count: Any = None
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """The first `count` sums over a side, of its elements times exp(sign * 2 pi i * j * k / length)."""
+    parts = [one if one is None else one.movedim(dim, -1) for one in x]
+    real, imaginary = parts
+    assert real is not None
+    length = real.shape[-1]
+    cosine, sine = _turns(length, length if count is None else count, length, real)
+    made = real @ cosine, sign * (real @ sine)
+    if imaginary is not None:
+        made = made[0] - sign * (imaginary @ sine), made[1] + imaginary @ cosine
+    return made[0].movedim(-1, dim), made[1].movedim(-1, dim)
+
+
+def _turns(rows: Any, columns: Any, length: Any, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Cosines and sines of 2 pi * row * column / length."""
+    place = torch.arange(rows, device=like.device).unsqueeze(1) * torch.arange(columns, device=like.device)
+    angle = (place % length).to(like.dtype) * (2 * math.pi / length)
+    return angle.cos(), angle.sin()
+
+
+def _scaled(parts: tuple[Tensor, ...], sizes: Sequence[Any], normalization: int) -> tuple[Tensor, ...]:
+    """normalization: as ATen's; 0: none, 1: by the root of the number of elements, 2: by this number."""
+    count = math.prod(sizes)
+    scale = count**-0.5 if normalization == 1 else 1 / count
+    return tuple(one * scale for one in parts) if normalization else parts
+
+
+def _is_short(x: Any, dim: Sequence[int], *sizes: Any) -> bool:
+    return all(one <= MOST_IN_SUM for one in (*(x.shape[side] for side in dim), *sizes))
+
+
+def _of_real(x: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
+    if not _is_short(x, dim):
+        return None
+    *others, last = dim
+    made = _transformed((x, None), last, -1, x.shape[last] // 2 + 1 if onesided else None)
+    for side in others:
+        made = _transformed(made, side, -1)
+    return _scaled(made, [x.shape[side] for side in dim], normalization)
+
+
+def _of_complex(x: Any, dim: Sequence[int], normalization: int, forward: bool) -> Any:
+    if not _is_short(x, dim):
+        return None
+    made = x.re, x.im
+    for side in dim:
+        made = _transformed(made, side, -1 if forward else 1)
+    return _scaled(made, [x.shape[side] for side in dim], normalization)
+
+
+def _to_real(x: Any, dim: Sequence[int], normalization: int, last_dim_size: Any) -> Any:
+    """Of the first half of a spectrum. Every element but the first and the middle one counts twice."""
+    if not _is_short(x, dim, last_dim_size):
+        return None
+    *others, last = dim
+    made = x.re, x.im
+    for side in others:
+        made = _transformed(made, side, 1)
+    real, imaginary = (one.movedim(last, -1) for one in made)
+    place = torch.arange(real.shape[-1], device=real.device)
+    weight = torch.where((place == 0) | (place * 2 == last_dim_size), 1.0, 2.0)
+    cosine, sine = _turns(real.shape[-1], last_dim_size, last_dim_size, real)
+    found = (real * weight) @ cosine - (imaginary * weight) @ sine
+    sizes = [*(x.shape[side] for side in others), last_dim_size]
+    return _scaled((found.movedim(-1, last),), sizes, normalization)[0]
+
+
+MADE: Mapping[Any, Callable[..., Any]] = {
     aten.view_as_complex.default: _split,
     aten.complex.default: lambda real, imaginary: (real, imaginary),
     aten.polar.default: _polar,
     aten._to_copy.default: _cast,
+    aten._fft_r2c.default: _of_real,
+    aten._fft_c2c.default: _of_complex,
+    aten._fft_c2r.default: _to_real,
 }
-"""Both parts of what an operator makes of real tensors; None where it makes something else."""
+"""Both parts of what an operator makes, or one real tensor; None where it is left to others."""
 
 
 def _paired(value: Any) -> Any:

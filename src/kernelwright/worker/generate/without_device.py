@@ -190,6 +190,24 @@ def _cdist(
     return made
 
 
+def _stft(
+    input: Tensor, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Tensor | None = None,
+    center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
+    return_complex: bool | None = None, align_to_window: bool | None = None,
+) -> Tensor | None:  # fmt: skip
+    """Transforms of windows of a real signal, which PyTorch's own turns in place; None for others."""
+    if input.is_complex() or input.dim() != 2 or align_to_window is not None:
+        return None
+    if window is not None and (missing := n_fft - window.shape[0]):
+        window = torch.nn.functional.pad(window, (missing // 2, missing - missing // 2))
+    padded = torch.nn.functional.pad(input, (n_fft // 2, n_fft // 2), pad_mode) if center else input
+    frames = padded.unfold(-1, n_fft, hop_length or n_fft // 4)
+    frames = frames if window is None else frames * window
+    transform = torch.fft.fft if onesided is False else torch.fft.rfft
+    made: Tensor = transform(frames, norm="ortho" if normalized else None).transpose(-2, -1)
+    return made if return_complex else torch.view_as_real(made)
+
+
 def _one_hot(input: Tensor, num_classes: Any = -1) -> Tensor | None:
     """`one_hot` whose number of classes may be a symbol; None where it follows from the values."""
     if isinstance(num_classes, int) and num_classes < 0:
@@ -221,5 +239,6 @@ def _attention(
 
 COMPOSED: Mapping[Any, Callable[..., Tensor | None]] = {
     torch.nn.functional.embedding_bag: _bag, torch.nn.functional.bilinear: _bilinear, torch.cdist: _cdist,
+    torch.stft: _stft,
     torch.nn.functional.one_hot: _one_hot, torch.nn.functional.scaled_dot_product_attention: _attention,
 }  # fmt: skip
