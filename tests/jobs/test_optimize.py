@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -19,7 +19,7 @@ from fakes import PROBLEM as INFO
 from generated import MM, of_rows
 from kernelwright.errors import ConfigError, ProblemError, ProviderError, RequestError, WorkerLost
 from kernelwright.evaluator.protocol import Worker
-from kernelwright.jobs.in_mode_any import said_of
+from kernelwright.jobs.in_mode_any import advice, said_of
 from kernelwright.jobs.optimize import optimize, resume
 from kernelwright.jobs.runs import QUALIFYING, READING, STARTING
 from kernelwright.jobs.settings import read_settings
@@ -37,6 +37,7 @@ from kernelwright.model import (
     RunInfo,
     Status,
 )
+from kernelwright.report.framework import Against
 from kernelwright.report.state import State, state_of
 from kernelwright.run import StopReason
 from llm_server import LlmServer, Scripted, llm_server
@@ -252,6 +253,18 @@ def test_a_reference_that_cannot_be_judged_leaves_the_search_finished() -> None:
 def test_what_is_estimated_leaves_library_calls_out_and_is_no_reference() -> None:
     found = Evaluation(status=Status.PASSED, score_us=4.3, timing_kind="estimate")
     assert said_of(found) == "passed; library calls have a time on a GPU only"
+
+
+@pytest.mark.parametrize(("framework_us", "ratio", "kind", "said"), [
+    (185.0, 0.9, "measured", "; torch.compile took 185.0 µs, so try --library any"), (174.0, 0.9, "measured", ""),
+    (185.0, 1.1, "measured", ""), (185.0, 0.9, "estimate", "")])  # fmt: skip
+def test_library_calls_that_are_faster_than_pytorch_and_the_kernel_are_recommended(
+    framework_us: float, ratio: float, kind: Literal["measured", "estimate"], said: str
+) -> None:
+    found = Evaluation(status=Status.PASSED, score_us=174.1, timing_kind=kind)
+    against = Against("compile", framework_us, ratio, (ratio - 0.01, ratio + 0.01), is_faster=ratio > 1)
+    assert advice(found, against) == said
+    assert advice(found, None) == ""
 
 
 def test_there_is_nothing_beside_a_kernel_without_templates() -> None:

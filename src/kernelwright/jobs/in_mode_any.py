@@ -19,6 +19,7 @@ from kernelwright.model import Candidate, Evaluation
 from kernelwright.problems import problem_in_run
 from kernelwright.propose.inductor import AUTHOR
 from kernelwright.report.commands import command_on_best
+from kernelwright.report.framework import Against, against_framework
 from kernelwright.report.view import RunView
 from kernelwright.text.escape import comment
 from kernelwright.text.units import time_text
@@ -47,15 +48,25 @@ def judge_in_mode_any(view: RunView, worker: Worker, notify: Notify) -> None:
     problem = problem_in_run(view.folder)
     try:
         worker.load(str(problem.file), msgspec.structs.replace(info.settings.loading, library="any"))
-        said = said_of(worker.evaluate(Candidate(source=source), "search"))
+        found = worker.evaluate(Candidate(source=source), "search")
     except (RequestError, WorkerError) as error:
         notify(f"for reference, in mode any: not judged: {error}")
         return
+    said = said_of(found)
     header = comment(f"{info.problem.title}, for reference, in mode any: {said}") + comment(
         shlex.join(command_on_best("bench", view, FILE, "any"))
     )
     write_file(view.folder, FILE, f"{header}\n{source}")
-    notify(f"for reference, in mode any: {said}; {file}")
+    notify(f"for reference, in mode any: {said}; {file}{advice(found, against_framework(view))}")
+
+
+def advice(evaluation: Evaluation, against: Against | None) -> str:
+    """What to do where library calls were faster than PyTorch's fastest, and than the run's kernel; "" otherwise."""
+    if against is None or evaluation.score_us is None or evaluation.timing_kind != "measured":
+        return ""
+    if evaluation.score_us >= against.framework_us / max(1.0, against.ratio):
+        return ""
+    return f"; {against.name} took {time_text(against.framework_us, 'measured')}, so try --library any"
 
 
 def said_of(evaluation: Evaluation) -> str:
