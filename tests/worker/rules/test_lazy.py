@@ -1,4 +1,4 @@
-"""Memory that a first call allocates and keeps: every call allocates it, and what is kept beside memory is refused."""
+"""Memory and answers of the device that a first call keeps: every call makes them, and what else is kept is refused."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from kernelwright.source import parse as syntax
 from kernelwright.worker.rules import triton
-from kernelwright.worker.rules.lazy import allocated_once, kept
+from kernelwright.worker.rules.lazy import in_every_call, kept
 from kernelwright.worker.rules.normal import normal_form
 
 SOURCE = """
@@ -69,8 +69,68 @@ def test_memory_that_the_first_call_allocates_is_allocated_in_every_call() -> No
     ("blocks = triton.cdiv(x.numel(), 256)", "blocks = self.made(x)"),
 ])  # fmt: skip
 def test_what_is_kept_otherwise_stays_and_is_refused(old: str, new: str) -> None:
-    assert allocated_once(syntax.parse(SOURCE)) != []
+    assert in_every_call(syntax.parse(SOURCE)) != []
     made = SOURCE.replace(old, new, 1)
     assert made != SOURCE
-    assert allocated_once(syntax.parse(made)) == []
+    assert in_every_call(syntax.parse(made)) == []
     assert triton.check(normal_form(made)).findings != ()
+
+
+ANSWER = """
+import torch
+import triton
+import triton.language as tl
+
+_COUNT = None
+
+
+@triton.jit
+def copy(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(x_ptr + at))
+
+
+def count():
+    global _COUNT
+    if _COUNT is None:
+        _COUNT = torch.cuda.get_device_properties(0).multi_processor_count
+    return _COUNT
+
+
+def kernel_function(x):
+    out = torch.empty_like(x)
+    copy[(count(),)](x, out, BLOCK=256)
+    return out
+"""
+
+
+def test_an_answer_of_the_device_is_asked_for_in_every_call() -> None:
+    assert any("global" in str(one) for one in triton.check(ANSWER).findings)
+    made = normal_form(ANSWER)
+    assert triton.check(made).findings == ()
+    assert "    if (True):\n        _COUNT = torch.cuda.get_device_properties(0).multi_processor_count\n" in made
+    assert "global" not in made
+    assert kept(syntax.parse(ANSWER)) == []
+    memory = ANSWER.replace("torch.cuda.get_device_properties(0).multi_processor_count", "torch.empty(4)")
+    assert triton.check(normal_form(memory)).findings == ()
+    assert [one.line for one in kept(syntax.parse(memory))] == [17]
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("torch.cuda.get_device_properties(0).multi_processor_count", "torch.rand(4)"),
+    ("torch.cuda.get_device_properties(0).multi_processor_count", "OTHER"),
+    ("_COUNT = None\n\n", "_COUNT = 4\n\n"),
+    ("_COUNT = None\n\n", "_COUNT = None\n_COUNT = None\n\n"),
+    ("_COUNT is None", "_COUNT is not None"),
+    ("_COUNT is None", "OTHER is None"),
+    ("    return _COUNT", "    _COUNT += 1\n    return _COUNT"),
+    ("    out = torch", "    if _COUNT is not None:\n        return x\n    out = torch"),
+    ("def kernel_function(x):", "def other():\n    global _COUNT\n    _COUNT = 3\n\n\n"
+                                "def kernel_function(x):\n    other()"),
+])  # fmt: skip
+def test_an_answer_that_is_kept_otherwise_stays_and_is_refused(old: str, new: str) -> None:
+    assert in_every_call(syntax.parse(ANSWER)) != []
+    made = ANSWER.replace(old, new)
+    assert made != ANSWER
+    assert in_every_call(syntax.parse(made)) == []
+    assert any("global" in str(one) for one in triton.check(normal_form(made)).findings)

@@ -1,5 +1,5 @@
-"""Memory that a method allocates in its first call and keeps in attributes: a step of the normal form, which allocates
-it in every call. Pure syntax.
+"""Memory and answers of the device that a first call keeps in attributes or global names: a step of the normal form,
+which allocates, or asks, in every call. Pure syntax.
 
 A call then depends on nothing that an earlier one left, so memory that a kernel expects to hold values is refused by
 the judge.
@@ -8,104 +8,124 @@ the judge.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
 
-from kernelwright.source.bindings import dotted, imported_paths, names_in
+from kernelwright.source.bindings import assigned_targets, dotted, evaluated, imported_paths, names_in, stored_names
 from kernelwright.source.edits import Edit
 from kernelwright.worker.rules.imports import Finding
 
 ALLOCATES = frozenset({f"torch.{name}{like}" for name in ("empty", "zeros", "ones", "full") for like in ("", "_like")})
 
+ASKS = ("torch.cuda.get_device_", "triton.runtime.driver.active.")
+"""Prefixes of functions that ask the device, and nothing else."""
+
 COUNTS = frozenset({"int", "min", "max", "len", "tuple", "cdiv", "next_power_of_2", "numel", "size", "stride", "dim"})
 """Functions and methods that only compute sizes."""
 
+PARTS = (ast.Constant, ast.Attribute, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare)
 
-def allocated_once(tree: ast.Module) -> list[Edit]:
-    """Replace `if self.kept is None: self.kept = torch.empty(4)` by an assignment to a local variable, and `self.kept`
-    by that."""
-    return [edit for _, edits in _found(tree) for edit in edits]
+
+@dataclass(frozen=True)
+class _Guard:
+    """`if self.kept is None: self.kept = …` in a function. stored: whether it is memory, for `self.kept` and others."""
+
+    node: ast.If
+    function: ast.FunctionDef
+    stored: dict[str, bool]
+
+
+def in_every_call(tree: ast.Module) -> list[Edit]:
+    """Replace the conditions of such statements by True, and what they store by local variables."""
+    guards, edits = _guards(tree), list[Edit]()
+    names = {name for guard in guards for name in guard.stored}
+    tests = {id(part) for guard in guards for part in ast.walk(guard.node.test)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Global) and names.issuperset(node.names):
+            edits.append(Edit(node, node, "pass"))
+    for guard in guards:
+        edits.append(Edit(guard.node.test, guard.node.test, "True"))
+        edits += [Edit(one, one, one.attr) for one in ast.walk(guard.function) if isinstance(one, ast.Attribute)
+                  and ast.unparse(one) in names and id(one) not in tests]  # fmt: skip
+    return edits
 
 
 def kept(tree: ast.Module) -> list[Finding]:
-    """The places where memory is kept that `allocated_once` allocates in every call."""
-    return [Finding(guard.lineno, "keeps memory for the next call: the judged text allocates it in every call")
-            for guard, _ in _found(tree)]  # fmt: skip
+    """The places that keep memory which `in_every_call` allocates in every call."""
+    return [Finding(guard.node.lineno, "keeps memory for the next call: the judged text allocates it in every call")
+            for guard in _guards(tree) if any(guard.stored.values())]  # fmt: skip
 
 
-def _found(tree: ast.Module) -> Iterator[tuple[ast.If, list[Edit]]]:
-    paths, nodes = imported_paths(tree), [*ast.walk(tree)]
-    texts = {part for node in nodes if isinstance(node, ast.Constant | ast.JoinedStr)
-             for part in ([str(node.value)] if isinstance(node, ast.Constant) else _attributes(node))}  # fmt: skip
-    for owner in (node for node in nodes if isinstance(node, ast.ClassDef)):
-        none = [name for node in ast.walk(owner) for name in _set_to_none(node)]
-        for method in (node for node in owner.body if isinstance(node, ast.FunctionDef) and node.name != "__init__"):
-            for guard in (node for node in ast.walk(method) if isinstance(node, ast.If)):
-                names = _allocated(guard, paths)
-                inside = [node for node in ast.walk(method) if isinstance(node, ast.Attribute) and node.attr in names]
-                every = [node for node in nodes if isinstance(node, ast.Attribute) and node.attr in names]
-                stored = [node for node in inside if not isinstance(node.ctx, ast.Load)]
-                within = {id(node) for node in ast.walk(guard)}
-                taken = names_in(method) | {node.arg for node in ast.walk(method.args) if isinstance(node, ast.arg)}
-                if (
-                    names and all(none.count(name) == 1 for name in names) and not names & (texts | taken)
-                    and len(every) == len(inside) + len(names) and all(map(_is_own, inside))
-                    and all(id(node) in within for node in stored)
-                ):  # fmt: skip
-                    yield guard, [Edit(guard.test, guard.test, "True"), *(
-                        Edit(node, node, node.attr) for node in inside
-                        if not any(node is part for part in ast.walk(guard.test))
-                    )]  # fmt: skip
+def _guards(tree: ast.Module) -> list[_Guard]:
+    """Those that store what nothing else stores, and what only functions with one read."""
+    paths = imported_paths(tree)
+    stated = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name != "__init__"]
+    found = [_Guard(node, function, stored)
+             for function in functions for part in function.body for node in evaluated(part)
+             if isinstance(node, ast.If) and (stored := _stored(node, paths, stated))]  # fmt: skip
+    shared = {name for guard in found for name in guard.stored
+              if not _is_only_kept(name, tree, [one for one in found if name in one.stored])}  # fmt: skip
+    return [guard for guard in found if shared.isdisjoint(guard.stored)]
 
 
-def _attributes(node: ast.AST) -> list[str]:
-    return [one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)]
-
-
-def _is_own(node: ast.Attribute) -> bool:
-    return isinstance(node.value, ast.Name) and node.value.id == "self"
-
-
-def _set_to_none(node: ast.AST) -> list[str]:
-    """The attribute that an assignment sets to None."""
-    match node:
-        case (
-            ast.Assign(targets=[ast.Attribute(attr=name) as target], value=ast.Constant(value=None))
-            | ast.AnnAssign(target=ast.Attribute(attr=name) as target, value=ast.Constant(value=None))
-        ) if _is_own(target):
-            return [name]
-        case _:
-            return []
-
-
-def _allocated(guard: ast.If, paths: Mapping[str, str]) -> set[str]:
-    """The attributes in which a statement stores memory if one of them is None, which its test asks first. Empty if it
-    does anything else."""
-    first = (
-        guard.test.values[0] if isinstance(guard.test, ast.BoolOp) and isinstance(guard.test.op, ast.Or) else guard.test
+def _is_only_kept(name: str, tree: ast.Module, guards: list[_Guard]) -> bool:
+    """Whether a name is None at first, and used in the functions of its guards alone."""
+    last = name.rpartition(".")[2]
+    uses = [node for node in ast.walk(tree) if getattr(node, "attr" if last != name else "id", None) == last]
+    inside = {id(part) for guard in guards for part in ast.walk(guard.function)}
+    within = {id(part) for guard in guards for part in ast.walk(guard.node)}
+    none = {id(target) for node in ast.walk(tree) if getattr(getattr(node, "value", 0), "value", 0) is None
+            for target in assigned_targets(node)}  # fmt: skip
+    outside = [node for node in uses if id(node) not in inside]
+    taken = {one for guard in guards for one in names_in(guard.function) | stored_names(guard.function)}
+    texts = {text for node in ast.walk(tree) for text in _texts(node)}
+    return (
+        [id(node) in none for node in outside] == [True]
+        and all(ast.unparse(node) == name for node in uses if isinstance(node, ast.expr))
+        and all(id(node) in within for node in uses if id(node) in inside and not isinstance(_context(node), ast.Load))
+        and (last == name or last not in taken | texts)
     )
-    found, local = set[str](), set[str]()
+
+
+def _context(node: ast.AST) -> ast.expr_context | None:
+    return getattr(node, "ctx", None)
+
+
+def _texts(node: ast.AST) -> list[str]:
+    """The text of a literal, and the attributes in an f-string."""
+    if isinstance(node, ast.JoinedStr):
+        return [one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)]
+    return [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
+
+
+def _stored(guard: ast.If, paths: Mapping[str, str], stated: Set[str]) -> dict[str, bool]:
+    """What a statement stores where one of them is None, which its test asks first; empty if it does anything else.
+    stated: names that are global somewhere."""
+    found, local = dict[str, bool](), set[str]()
     for node in guard.body:
         match node:
-            case ast.Assign(targets=[ast.Attribute(attr=name) as target], value=value) if _is_own(target):
-                if not _is_memory(value, paths, local):
-                    return set()
-                found.add(name)
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_memory(value, paths, local):
-                local.add(name)
-            case ast.Assign(value=value) if all(map(_only_counts, ast.walk(value))):
+            case ast.Assign(targets=[ast.Attribute() | ast.Name() as target], value=value):
+                name, is_memory = ast.unparse(target), _is_memory(value, paths, local)
+                if name.startswith("self.") or name in stated:
+                    if not is_memory and not _is_answer(value, paths):
+                        return {}
+                    found[name] = is_memory
+                elif is_memory:
+                    local.add(name)
+                elif isinstance(target, ast.Attribute) or not all(map(_only_counts, ast.walk(value))):
+                    return {}
+            case ast.Assign(targets=[ast.Tuple()], value=value) if all(map(_only_counts, ast.walk(value))):
                 pass
             case _:
-                return set()
-    match first:
-        case ast.Compare(
-            left=ast.Attribute(attr=name) as asked, ops=[ast.Is()], comparators=[ast.Constant(value=None)]
-        ):
-            return found if name in found and _is_own(asked) and not guard.orelse else set()
-        case _:
-            return set()
+                return {}
+    test = guard.test.values[0] if isinstance(guard.test, ast.BoolOp) else guard.test
+    is_or = not isinstance(guard.test, ast.BoolOp) or isinstance(guard.test.op, ast.Or)
+    asked = any(ast.unparse(test) == f"{name} is None" for name in found)
+    return found if asked and is_or and not guard.orelse else {}
 
 
-def _is_memory(value: ast.expr, paths: Mapping[str, str], local: set[str]) -> bool:
+def _is_memory(value: ast.expr, paths: Mapping[str, str], local: Set[str]) -> bool:
     match value:
         case ast.Call(func=function):
             return dotted(function, paths) in ALLOCATES
@@ -115,6 +135,13 @@ def _is_memory(value: ast.expr, paths: Mapping[str, str], local: set[str]) -> bo
             return name in local
         case _:
             return False
+
+
+def _is_answer(node: ast.expr, paths: Mapping[str, str]) -> bool:
+    if isinstance(node, ast.Call):
+        return (dotted(node.func, paths) or "").startswith(ASKS)
+    parts = [one for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr)]
+    return isinstance(node, PARTS) and all(_is_answer(one, paths) for one in parts)
 
 
 def _only_counts(node: ast.AST) -> bool:

@@ -29,8 +29,7 @@ from kernelwright.worker.rules.constexprs import constexpr_functions
 from kernelwright.worker.rules.foreign import annotated, used, without_foreign
 from kernelwright.worker.rules.guards import guards, handlers
 from kernelwright.worker.rules.inner import DESCRIBED, inner_names
-from kernelwright.worker.rules.lazy import allocated_once
-from kernelwright.worker.rules.memos import memos
+from kernelwright.worker.rules.lazy import in_every_call
 from kernelwright.worker.rules.moved import moved
 from kernelwright.worker.rules.nested import without_nested
 from kernelwright.worker.rules.rebound import decorators, replaced
@@ -302,5 +301,5 @@ def _unwrapped(tree: ast.Module) -> list[Edit]:
 
 STEPS: tuple[Callable[[ast.Module], list[Edit]], ...] = (
     other_modules, other_names, inner_names, constexpr_functions, _idle, guards, handlers, _traced,
-    replaced, decorators, _decorators, _unwrapped, used, annotated, moved, memos, allocated_once, _unreached, _raises,
+    replaced, decorators, _decorators, _unwrapped, used, annotated, moved, in_every_call, _unreached, _raises,
 )  # fmt: skip
