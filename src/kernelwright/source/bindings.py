@@ -64,6 +64,11 @@ def dotted(node: ast.expr, paths: Mapping[str, str]) -> str | None:
     return paths.get(node.id) if isinstance(node, ast.Name) else None
 
 
+def callee(node: ast.expr) -> ast.expr:
+    """What a call calls; other expressions as they are."""
+    return node.func if isinstance(node, ast.Call) else node
+
+
 def imported_name(path: str, paths: Mapping[str, str]) -> str | None:
     """The name that imports bind to `path`, the first if there are several; None where there is none."""
     return next((name for name, found in paths.items() if found == path), None)

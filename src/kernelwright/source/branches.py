@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import FUNCTIONS
+from kernelwright.source.bindings import FUNCTIONS, callee
 from kernelwright.source.edits import Edit, edited
 from kernelwright.source.kernels import JIT_SPELLINGS, host_code
 
@@ -78,8 +78,7 @@ def runs_as_script(node: ast.stmt) -> bool:
 
 def is_kernel(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether a function is under `@triton.jit`, by its text, at any place."""
-    named = (one.func if isinstance(one, ast.Call) else one for one in node.decorator_list)
-    return any(ast.unparse(one) in JIT_SPELLINGS for one in named)
+    return any(ast.unparse(callee(one)) in JIT_SPELLINGS for one in node.decorator_list)
 
 
 def _function(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Branch]:

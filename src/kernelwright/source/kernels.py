@@ -11,7 +11,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kernelwright.source.bindings import defaults_of, dotted, imported_paths, parameters_of
+from kernelwright.source.bindings import callee, defaults_of, dotted, imported_paths, parameters_of
 from kernelwright.source.loops import functions_with_loads_in_loops
 from kernelwright.source.names import SMALLEST_DOT_SIDE
 from kernelwright.source.scopes import Reader, Scope
@@ -94,7 +94,7 @@ def in_kernels(tree: ast.Module) -> set[int]:
 
 
 def _decorator(node: ast.expr, paths: Mapping[str, str]) -> Decorator:
-    named = node.func if isinstance(node, ast.Call) else node
+    named = callee(node)
     return Decorator(node, named, dotted(named, paths))
 
 

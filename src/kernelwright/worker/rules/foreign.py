@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Mapping, Set
 
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import base_name, dotted, imported, imported_name, imported_paths, names_in
+from kernelwright.source.bindings import base_name, callee, dotted, imported, imported_name, imported_paths, names_in
 from kernelwright.source.branches import STAND_IN
 from kernelwright.source.edits import Edit, edited, narrowed
 from kernelwright.source.kernels import JIT_SPELLINGS, host_code
@@ -85,8 +85,7 @@ def without_foreign(decorators: Iterable[ast.expr], paths: Mapping[str, str]) ->
     kept = []
     for one in decorators:
         tuned = [word for word in one.keywords if word.arg in TUNED] if isinstance(one, ast.Call) else []
-        named = one.func if isinstance(one, ast.Call) else one
-        if base_name(one) not in foreign or ast.unparse(named) in JIT_SPELLINGS:
+        if base_name(one) not in foreign or ast.unparse(callee(one)) in JIT_SPELLINGS:
             kept.append(one)
         elif triton and tuned:
             kept.append(ast.Call(ast.parse(f"{triton}.autotune", mode="eval").body, [], tuned))

@@ -14,6 +14,7 @@ from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import (
     base_name,
     bound_names,
+    callee,
     dotted,
     evaluated,
     free_names,
@@ -238,7 +239,7 @@ def _decorators(tree: ast.Module) -> list[Edit]:
     for node in tree.body:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=function, args=[ast.Name(id=same)])) if (
-                name == same and name in functions and dotted(_called(function), paths) in DECORATORS
+                name == same and name in functions and dotted(callee(function), paths) in DECORATORS
             ):
                 behind.setdefault(id(functions[name]), []).insert(0, (node, function))
             case _:
@@ -248,7 +249,7 @@ def _decorators(tree: ast.Module) -> list[Edit]:
         moved = behind.get(id(node), [])
         every = [*(function for _, function in moved), *node.decorator_list]
         kept = [one for one in every if dotted(_bare(one), paths) not in left_out
-                and dotted(_called(one), paths) not in REGISTERED]  # fmt: skip
+                and dotted(callee(one), paths) not in REGISTERED]  # fmt: skip
         kept = without_foreign(kept, paths) if id(node) in kernels else kept
         if kept != node.decorator_list:
             made = copy.copy(node)
@@ -266,11 +267,6 @@ def _in_place(tree: ast.Module, made: ast.FunctionDef, replaced: list[ast.stmt])
         return [Edit(replaced[0], replaced[0], ast.unparse(made)), *(Edit(one, one, "") for one in replaced[1:])]
     is_read = any(made.name in names_in(one) for one in between)
     return [] if is_read else [Edit(replaced[0], replaced[-1], block([*between, made]))]
-
-
-def _called(node: ast.expr) -> ast.expr:
-    """What a call calls; other expressions as they are."""
-    return node.func if isinstance(node, ast.Call) else node
 
 
 def _bare(decorator: ast.expr) -> ast.expr:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from kernelwright.source.bindings import (
     bound_values,
+    callee,
     defaults_of,
     dotted,
     imported_paths,
@@ -29,7 +30,9 @@ def replaced(tree: ast.Module) -> list[Edit]:
     paths, found = imported_paths(tree), list[Edit]()
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     for place, node in enumerate(tree.body):
-        if isinstance(node, ast.FunctionDef) and all(_is_of_triton(one, paths) for one in node.decorator_list):
+        if isinstance(node, ast.FunctionDef) and all(
+            dotted(callee(one), paths) in DECORATORS for one in node.decorator_list
+        ):
             for later in tree.body[place + 1 :]:
                 if not isinstance(later, SIMPLE) or own & _at_import(later):
                     break
@@ -43,10 +46,6 @@ def _at_import(node: ast.stmt) -> set[str]:
     """The names that an import may evaluate of a simple statement."""
     parts = [*node.decorator_list, node.args, node.returns] if isinstance(node, ast.FunctionDef) else [node]
     return {name for part in parts if part is not None for name in names_in(part)}
-
-
-def _is_of_triton(decorator: ast.expr, paths: Mapping[str, str]) -> bool:
-    return dotted(decorator.func if isinstance(decorator, ast.Call) else decorator, paths) in DECORATORS
 
 
 def decorators(tree: ast.Module) -> list[Edit]:

@@ -9,7 +9,7 @@ import ast
 import sys
 from collections.abc import Iterator
 
-from kernelwright.source.bindings import base_name, bindings, dotted, imported, imported_paths, names_in
+from kernelwright.source.bindings import base_name, bindings, callee, dotted, imported, imported_paths, names_in
 from kernelwright.source.kernels import in_kernels
 from kernelwright.worker.rules.framework import ROOTS
 from kernelwright.worker.rules.static import READS_VALUES, broken, may_import
@@ -95,5 +95,4 @@ def _may_change(value: ast.expr | None, paths: dict[str, str]) -> bool:
 
 
 def _times(function: ast.FunctionDef, paths: dict[str, str]) -> bool:
-    above = (one.func if isinstance(one, ast.Call) else one for one in function.decorator_list)
-    return any(dotted(one, paths) == BENCHMARK for one in above)
+    return any(dotted(callee(one), paths) == BENCHMARK for one in function.decorator_list)
