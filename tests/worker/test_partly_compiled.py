@@ -96,3 +96,39 @@ def test_a_branch_that_no_launch_compiles_is_left_out_also_of_what_ran(
         worker.load(str(tmp_path / "double.py"))
         found = worker.evaluate(Candidate(source=TRIED.replace("(x, out, mask,", f"(x, out, {mask},")), "search")
     assert (found.status, "row_indx" in found.reason) == (status, status is Status.REJECTED), found.reason
+
+
+ASKING = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double_kernel(x_ptr, out_ptr, bias_ptr, LENGTH: tl.constexpr):
+    at = tl.arange(0, LENGTH)
+    times = WITHOUT
+    if bias_ptr:
+        times = WITH
+    tl.store(out_ptr + at, tl.load(x_ptr + at) * times)
+
+
+def kernel_function(x):
+    out = torch.empty_like(x)
+    double_kernel[(1,)](x, out, BIAS, LENGTH=x.shape[0])
+    return out
+"""
+
+
+@pytest.mark.parametrize(("bias", "without", "status"), [
+    ("x", 3.0, Status.PASSED), ("x[:0]", 3.0, Status.WRONG), ("torch.empty(0, device=x.device)", 2.0, Status.PASSED),
+])  # fmt: skip
+def test_only_memory_without_elements_has_the_address_0_as_in_use(
+    tmp_path: Path, bias: str, without: float, status: Status
+) -> None:
+    (tmp_path / "double.py").write_text(PROBLEM)
+    source = ASKING.replace("BIAS", bias).replace("WITHOUT", str(without)).replace("WITH", str(5.0 - without))
+    with start_worker() as worker:
+        worker.load(str(tmp_path / "double.py"))
+        found = worker.evaluate(Candidate(source=source), "search")
+    assert found.status is status, found.reason
