@@ -174,6 +174,20 @@ def test_a_number_that_no_shape_tells_keeps_its_value(symbols: Symbols) -> None:
     assert symbols.of(height).free_symbols
 
 
+def test_a_sum_of_sizes_that_no_shape_tells_is_one_size(symbols: Symbols) -> None:
+    """As the rows of one table for many fields."""
+    height, width = symbols.numbers.values()
+    with faked(symbols.env):
+        tensors = {"table": torch.empty(height + width + 1, 3)}
+    symbols.keep_untold(tensors)
+    sizes, say = symbols.told(tensors, frozenset({"table"}))
+    [[rows, columns]] = sizes.shapes
+    assert rows.isidentifier()
+    assert (sizes.values[rows], columns) == (97, "3")
+    assert say(symbols.of(height + width)) == f"-1 + {rows}"
+    assert sizes.reads == sizes.conditions == ()
+
+
 CENTRES = """
 import torch
 

@@ -97,10 +97,26 @@ class Symbols:
             self.env.evaluate_expr(sympy.Eq(one, self.values[one]))
 
     def keep_untold(self, tensors: Mapping[str, Tensor]) -> None:
-        """Keep the values of the symbols that no shape tells, divisors first: a known divisor may tell a dividend."""
+        """Keep the values of the symbols that no shape tells, divisors first: a known divisor may tell a dividend. A
+        sum that is a side, such as the rows of one table for many fields, becomes a symbol first."""
+        for side in (self.of(side) for one in tensors.values() for side in one.shape):
+            if not side.is_Symbol and not side.free_symbols & Told(self, tensors).direct.keys():
+                self._stand_for(side)
         while untold := Told(self, tensors).untold:
             divisors = [one for one in untold if any(one == divisor for _, divisor, _ in self.quotients.values())]
             self.keep(divisors or untold)
+
+    def _stand_for(self, total: sympy.Expr) -> None:
+        """Put a new symbol for a sum of sizes into the place of one of them."""
+        total = sympy.expand(self.env.replace(total))
+        replaced = next((one for one in sorted(total.free_symbols, key=str) if total.coeff(one) == 1), None)
+        if replaced is None or not total.is_polynomial() or (total - replaced).has(replaced):
+            return
+        symbol = self.new("", self.hint(total)).node.expr
+        self.sides[symbol] = replaced
+        # `_set_replacement` refuses what may be less than the least value of the symbol.
+        self.env.replacements[replaced] = symbol - (total - replaced)
+        self.env._update_version_counter()
 
     def divides(self, divisor: sympy.Expr, dividend: sympy.Expr) -> bool:
         """Whether PyTorch has required that nothing is left over."""
