@@ -189,6 +189,17 @@ def test_products_are_split_on_a_gpu_whose_tensor_cores_have_the_formats(
     assert can_split(Environment(device=device, target=target, python="3.11", torch="2.13", triton="3.7")) is can
 
 
+def test_loads_of_an_operator_that_computes_a_factor_leave_zeros_where_they_are_masked() -> None:
+    def with_operator(text: str) -> str:
+        line = next(one for one in text.splitlines() if " b = tl.load(" in one)
+        indent = line[: len(line) - len(line.lstrip())]
+        return text.replace(
+            line, f"{indent}tmp0 = tl.load(B + idx_m, b_mask, eviction_policy='evict_last')\n{indent}b = tmp0"
+        )
+
+    assert "tmp0 = tl.load(B + idx_m, b_mask, other=0.0, eviction_policy='evict_last')" in converted(with_operator)
+
+
 def test_its_grid_is_computed_from_sizes_and_blocks() -> None:
     text = converted()
     assert "mm_relu_tiles[(triton.cdiv(rows, BLOCK_M) * triton.cdiv(rows, BLOCK_N),)](" in text

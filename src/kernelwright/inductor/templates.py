@@ -24,7 +24,21 @@ def read_template(main: ast.FunctionDef) -> tuple[ast.FunctionDef, dict[str, int
     plain = _Plain({name: node for name, node in constants.items() if name not in blocks}).visit(main)
     plain.body = [one for one in plain.body if one not in stated and not _is_early_return(one)]
     plain.args.args += [ast.arg(name, parsed("tl.constexpr")) for name in blocks]
+    for loop in [one for one in ast.walk(plain) if isinstance(one, ast.For)]:
+        _fill_loads(loop)
     return ast.fix_missing_locations(plain), blocks
+
+
+def _fill_loads(loop: ast.For) -> None:
+    """Give masked loads zeros for what they leave out: those of an operator that computes a factor have none, and zeros
+    of the other factor times whatever is in registers may be NaN."""
+    for call in ast.walk(loop):
+        match call:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="tl"), attr="load"), args=[_, _], keywords=named):
+                if all(one.arg != "other" for one in named):
+                    named.insert(0, ast.keyword("other", ast.Constant(0.0)))
+            case _:
+                pass
 
 
 Values = Callable[[ast.expr], tuple[int, ...] | None]
