@@ -490,6 +490,26 @@ def test_every_value_next_to_a_step_may_be_on_either_side_of_it(
         assert made._compared("small", 0, 0, beyond.clamp(-127, 127).to(torch.int8)).reason
 
 
+@pytest.mark.parametrize(("first", "is_either"), [(1 / 3, True), (1.0, False)])
+def test_a_scale_that_is_a_whole_number_is_rounded_unless_only_whole_numbers_are_divided(
+    tmp_path: Path, first: float, is_either: bool
+) -> None:
+    """A published quantiser that rounds halves away from zero was refused in a row of float16 whose largest value a
+    draw had made 1016: 26.5 is exact at a scale of 8, and was rounded in all other rows."""
+    file = tmp_path / "problem.py"
+    rows = f"dim=1) * 1016 * torch.cat([torch.tensor([{first}]), torch.ones(rows - 1)])[:, None]"
+    made = QUANTISER.replace("{expression}", "torch.round(x / (scale / 127))").replace("dim=1)", rows)
+    file.write_text(made)
+    judge = Judge("cpu")
+    judge.load(str(file))
+    expected = judge.answer("small", 0).expected[0]
+    away = torch.where(expected.abs() == 64, expected, expected.sign() * 127)
+    assert int((expected[1:].abs() == 64).sum()) == 63 * 255, "63.5, to even"
+    towards = away.where(away.abs() == 127, away.sign() * 63)
+    assert not judge._compared("small", 0, 0, away).reason
+    assert bool(judge._compared("small", 0, 0, towards).reason) != is_either
+
+
 SCALED = """
 import torch
 

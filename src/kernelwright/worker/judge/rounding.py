@@ -271,8 +271,13 @@ def _composed(rough: Rough, func: Any, made: Tensor, *_: Any, **__: Any) -> Tens
 
 
 def _quotient(rough: Rough, func: Any, made: Tensor, *args: Any, rounding_mode: str | None = None) -> Tensor:
-    """x * (1 / y) need not be x / y where that is exact, and a GPU's division in Triton is off by up to two units."""
-    return made if rounding_mode else _divided(rough, made, args[-1], made == made.round(), rough.part(made))
+    """x * (1 / y) need not be x / y where that is exact, and a GPU's division in Triton is off by up to two units. A
+    whole number is exact where only whole numbers are divided, as indices are: others are whole by chance."""
+    if rounding_mode:
+        return made
+    divided = [one for one in map(torch.as_tensor, args) if one.is_floating_point()]
+    is_whole = all(bool((one == one.round()).all()) for one in divided)
+    return _divided(rough, made, args[-1], (made == made.round()) & is_whole, rough.part(made))
 
 
 def _mean(rough: Rough, func: Any, made: Tensor, x: Tensor, *_: Any, **__: Any) -> Tensor:
