@@ -450,7 +450,7 @@ def test_a_convolution_may_multiply_the_zeros_of_its_padding_or_leave_them_out(
 def test_gaps_and_borders_may_be_multiplied_too(tmp_path: Path, expression: str) -> None:
     """Nothing finite is expected of any element then, and milder special values are drawn."""
     made, found = special_draws(tmp_path, expression)
-    in_input = values.FINITE_SPECIAL if "backward" in expression else values.SPECIAL  # it is the gradient there
+    in_input = values.FINITE_SPECIAL if "backward" in expression else values.SPECIAL_ONE  # it is the gradient there
     assert {made.answer("small", draw).distribution for draw in found[True]} == {values.FINITE_SPECIAL}
     assert {made.answer("small", draw).distribution for draw in found[False]} == {in_input}
 

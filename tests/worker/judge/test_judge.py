@@ -337,6 +337,42 @@ def test_a_kernel_may_round_to_the_other_side_of_a_step_but_only_next_to_it(tmp_
     )
 
 
+def test_special_values_are_in_every_input_or_in_one_where_they_would_spoil_everything(tmp_path: Path) -> None:
+    """A kernel that multiplied a third input by 0 was wrong where that one of three had them."""
+    special = values.DISTRIBUTIONS.index(values.SPECIAL)
+
+    def changed(forward: str) -> tuple[str, list[bool]]:
+        (tmp_path / "three.py").write_text(THREE.replace("FORWARD", forward))
+        made = Judge("cpu")
+        made.load(str(tmp_path / "three.py"))
+        answer = made.answer("small", special)
+        given = [one for one in answer.instance.inputs if isinstance(one, torch.Tensor)]
+        return answer.distribution, [not bool(one.isfinite().all()) for one in given]
+
+    for _ in range(4):
+        assert changed("a @ b") == (values.SPECIAL, [True] * 3)
+    distribution, where = changed("(a * b + c).sum() + a.flatten()[0] * 0 + a")
+    assert distribution in (values.SPECIAL_ONE, values.FINITE_SPECIAL)
+    assert sum(where) <= 1
+
+
+THREE = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, a, b, c):
+        return FORWARD
+
+CASES = [dict(name="small", small=True), dict(name="timed")]
+
+def get_inputs():
+    return [torch.randn(12, 12), torch.randn(12, 12), torch.randn(12, 12)]
+
+def get_init_inputs():
+    return []
+"""
+
+
 def test_a_kernel_that_quantises_as_the_framework_does_passes_and_one_that_is_off_does_not(tmp_path: Path) -> None:
     made = quantised(tmp_path)
     plan = Plan(

@@ -230,10 +230,11 @@ def test_special_values_include_both_zeros_and_denormals() -> None:
     assert int(torch.signbit(changed).sum()) == 2
 
 
-def test_infinities_go_into_one_input_only() -> None:
-    a, b = normal(9, 9), normal(9, 9, seed=1)
-    values.redraw((a, b), values.SPECIAL, 3)
-    assert sorted([bool(a.isfinite().all()), bool(b.isfinite().all())]) == [False, True]
+@pytest.mark.parametrize(("distribution", "left"), [(values.SPECIAL, 0), (values.SPECIAL_ONE, 1)])
+def test_infinities_go_into_every_input_or_into_one(distribution: str, left: int) -> None:
+    inputs = normal(9, 9), normal(9, 9, seed=1)
+    values.redraw(inputs, distribution, 3)
+    assert sum(bool(one.isfinite().all()) for one in inputs) == left
 
 
 @pytest.mark.parametrize("distribution", EVERY)

@@ -130,7 +130,7 @@ def answered(
         if tried in values.MAGNITUDES and overflows(answer.instance, drawn(tried, widened=WIDENED)):
             return None
         answer = measured(answer)
-        is_infinite = tried == values.SPECIAL or (tried in values.INFINITE and any(o.finite < 1 for o in answer.own))
+        is_infinite = tried in values.SPECIALS or (tried in values.INFINITE and any(o.finite < 1 for o in answer.own))
         if is_infinite and any(map(tolerance.is_quantized, answer.dtypes)):
             return None  # devices differ in the whole number or float8 that a NaN or an infinity becomes
         return answer if fairness.are_few(answer.left_out) else None
@@ -169,7 +169,7 @@ def judged(
 
     The float64 outputs are computed first: for a large case they take the most memory, and nothing else is there yet.
     """
-    with Choosing(pads=distribution == values.SPECIAL, sources=True) as seen:
+    with Choosing(pads=distribution in values.SPECIALS, sources=True) as seen:
         exact = outputs(cast(instance, "float64"))
     for _ in range(2):  # the second time as in float64 where values are close, if some are
         with Choosing(seen.picks, sources=True) as noted:

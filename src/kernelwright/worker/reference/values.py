@@ -24,6 +24,7 @@ CENTRED = "centred, or of unlike magnitudes where they are"
 SCALED_UP, SCALED_DOWN, OFFSET = "scaled by 16", "scaled by 1/16", "offset"
 RAMP, OUTLIER, HEAVY = "growing along every dimension", "with an outlier at either end", "with heavy tails"
 SPECIAL, FINITE_SPECIAL = "with special values", "with signed zeros and denormals"
+SPECIAL_ONE = "with special values in one input"
 
 PARTLY = "of which some differ from those of the call before"
 FEW = "of which a few differ from those of the call before"
@@ -59,7 +60,8 @@ outputs much."""
 STRICT = frozenset((NEGATIVE, SPREAD, ROWS, SLICES, TIED, MASKED, MASKED_ACROSS, *MAGNITUDES, *WEIGHTS, UNEVEN_WEIGHTS))
 """Distributions that are used only if the framework's own outputs are finite and precise."""
 
-INFINITE = frozenset((SPECIAL, MASKED, MASKED_ACROSS))
+SPECIALS = frozenset((SPECIAL, SPECIAL_ONE))
+INFINITE = SPECIALS | {MASKED, MASKED_ACROSS}
 """Distributions that put infinities into inputs."""
 
 CHEAP = frozenset((CENTRED, RAMP, SCALED_UP, OUTLIER, SCALED_DOWN, HEAVY, OFFSET, *WEIGHTS))
@@ -126,7 +128,7 @@ SAMPLE_ELEMENTS = 1 << 16
 
 
 MILDER = {
-    SPECIAL: (FINITE_SPECIAL,), LARGE: (PLAIN[LARGE],), HUGE: (PLAIN[HUGE], GREAT, PLAIN[GREAT]),
+    SPECIAL: (SPECIAL_ONE, FINITE_SPECIAL), LARGE: (PLAIN[LARGE],), HUGE: (PLAIN[HUGE], GREAT, PLAIN[GREAT]),
     SPREAD_WEIGHTS: (UNEVEN_WEIGHTS,),
 }  # fmt: skip
 """Milder distributions that are tried in this order where a distribution is not usable for a reference."""
@@ -156,7 +158,7 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, widened: 
         generator = torch.Generator(device=value.device).manual_seed(seed + position)
         if _may_change(value):
             floats.append(value)
-            if distribution in (SPECIAL, FINITE_SPECIAL):
+            if distribution in (*SPECIALS, FINITE_SPECIAL):
                 _place(value, _finite_specials(value.dtype), generator)
             elif distribution in (MASKED, MASKED_ACROSS):
                 is_ordered = any(value is one for one in ordered)
@@ -180,11 +182,11 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, widened: 
     for value in ordered:
         value.view(-1).copy_(value.view(-1).sort().values)
     floats = [value for value in floats if not any(value is one for one in ordered)]  # NaN has no place in an order
-    if distribution == SPECIAL and floats:
-        # One tensor only: infinities in several would make most outputs of a product NaN, which compares nothing.
-        chosen = floats[seed % len(floats)]
-        generator = torch.Generator(device=chosen.device).manual_seed(seed)
-        _place(chosen, (math.inf, -math.inf, math.nan), generator)
+    if distribution == SPECIAL_ONE and floats:  # infinities in several may make most outputs of a product NaN
+        floats = [floats[seed % len(floats)]]
+    for position, value in enumerate(floats if distribution in SPECIALS else ()):
+        generator = torch.Generator(device=value.device).manual_seed(seed + position)
+        _place(value, (math.inf, -math.inf, math.nan), generator)
 
 
 def _changed(tensor: Tensor, distribution: str, salt: int, sign: int, widened: int) -> None:
