@@ -130,6 +130,16 @@ def test_the_iterations_of_a_loop_are_known_by_its_line_and_its_names_may_be_oth
     assert worked(between).trips == {between.partition("\n")[0]: (0, math.inf)}
 
 
+def test_operations_count_as_often_as_their_loop_and_their_programs_run(worked: Worked) -> None:
+    step = "tl.store(y + i, i)"
+    once, often = (worked(f"for i in range(0, {end}):\n    {step}").operations for end in ("m", "n"))
+    inner = (often - once) / 80
+    assert inner >= 2, "a conversion, an addition and a store"
+    assert once > 20 * inner, "and those before the loop"
+    assert worked(f"for i in range(0, m):\n    {step}", grid=(3, 2)).operations == 6 * once
+    assert worked(f"for i in range(0, tl.load(x).to(tl.int32)):\n    {step}").operations < once, "not known: once"
+
+
 def test_a_skeleton_that_refers_to_what_is_not_there_is_evaluated_all_the_same() -> None:
     lines = tuple(Line(kind=kind, operands=(9, -1, 0), inside=7, text="w", number=1 << 62)
                   for kind in ("for", "store", "muli", "argument", "program", "programs", "select", "odd"))  # fmt: skip

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from kernelwright.model import Case, CaseResult, Status
 from kernelwright.worker.plan.plan import Argument, Launch, Plan, Tuple, Value
 from kernelwright.worker.plan.steering import Exercised, steering
@@ -100,3 +102,25 @@ def test_what_several_cases_have_is_named_once() -> None:
         "k: m (7 on case two, at most 1 where it was judged)",
         "k: n (5 on case one, at most 1 where it was judged)",
     ]
+
+
+@pytest.mark.parametrize(("other", "beyond"), [
+    ({"grid": (40, 1, 6), "n": whole(30)}, 0),
+    ({"grid": (4, 1, 6), "n": whole(30)}, 10),
+    ({"grid": (8, 1, 6), "n": whole(30)}, 5),
+    ({"grid": (40, 1, 1), "n": whole(3)}, 0),
+    ({"grid": (4, 1, 6), "n": whole(5)}, 0),
+    ({"grid": (4, 3, 6), "n": whole(3)}, 3),
+    ({"grid": (4, 1, 6), "n": whole(3), "FLAG": whole(2)}, 2),
+])  # fmt: skip
+def test_more_programs_alone_exercise_nothing_unless_there_was_one(other: dict[str, Any], beyond: float) -> None:
+    exercised = Exercised(lambda launch: None)
+    exercised.add(plan(launch(grid=(4, 1, 6), n=whole(3), FLAG=whole(1))))
+    assert exercised.beyond(plan(launch(**other)), lambda launch: None) == beyond
+
+
+def test_iterations_without_a_limit_exercise_nothing() -> None:
+    exercised = Exercised(lambda launch: Work(trips={LOOP: (2, 2)}))
+    exercised.add(plan(launch()))
+    assert not exercised.beyond(plan(launch()), lambda launch: Work(trips={LOOP: (0, float("inf"))}))
+    assert exercised.beyond(plan(launch()), lambda launch: Work(trips={LOOP: (0, 8)}))

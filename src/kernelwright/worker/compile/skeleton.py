@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any
 
@@ -15,8 +16,9 @@ import msgspec
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """One operation. kind: its name in TTIR, or "argument" (text: the parameter), "program" or "programs" (text: the
-    axis), "constant" (number: its value), "for" (its value is the index; text: the line of the source), "while", or
-    "store" (text: the parameter whose memory it changes, "" if that is not known; number: bytes).
+    axis), "constant" (number: its value), "for" (its value is the index; text: the line of the source), "while",
+    "store" (text: the parameter whose memory it changes, "" if that is not known; number: bytes), or "operations" (for
+    all of one loop, without inner ones; number: how many).
 
     operands: positions of other lines, -1 for what is not known; of "for" start, end and step. number: otherwise the
     bits of the result. inside: position of the loop around it; -1 for none.
@@ -75,12 +77,13 @@ def skeleton(ttir: str, parameters: Sequence[str], source_of: Callable[[str], st
         reader.base[name] = parameter
         reader.add(Line(kind="argument", text=parameter), name)
     is_known = len(named) == len(parameters) and all(reader.read(text) for text in ttir.splitlines())
+    reader.lines += [Line(kind="operations", number=count, inside=loop) for loop, count in reader.operations.items()]
     return tuple(_needed(reader.lines)) if is_known and len(reader.lines) <= MOST_LINES else ()
 
 
 class _Reader:
     """lines: what was read. known: by the name of a value, its line; base: by that of a pointer, its parameter. around:
-    for each open region, the loop in which it lies."""
+    for each open region, the loop in which it lies. operations: how many there are, by loop."""
 
     def __init__(self, source_of: Callable[[str], str]) -> None:
         self.source_of = source_of
@@ -88,6 +91,7 @@ class _Reader:
         self.known: dict[str, int] = {}
         self.base: dict[str, str] = {}
         self.around: list[int] = []
+        self.operations = Counter[int]()
 
     def read(self, text: str) -> bool:
         """Read a line of TTIR; returns whether all that it may store is known."""
@@ -119,6 +123,7 @@ class _Reader:
 
     def _step(self, name: str, kind: str, rest: str, text: str, loop: int) -> tuple[bool, int]:
         """Read an operation. Returns whether it is known, and the loop in which its regions lie."""
+        self.operations[loop] += 1
         names = re.findall(r"%\w+", rest)
         operands = tuple(self.known.get(one, -1) for one in names)
         base = self.base.get(names[0], "") if names and kind in (*SAME_BASE, *STORES) else ""
@@ -163,8 +168,9 @@ def _bytes(kind: str, rest: str) -> int:
 
 
 def _needed(lines: list[Line]) -> Iterator[Line]:
-    """Loops and stores, and the lines that they depend on."""
-    kept, waiting = set[int](), [at for at, line in enumerate(lines) if line.kind in ("for", "while", "store")]
+    """Loops, stores and numbers of operations, and the lines that they depend on."""
+    kept, roots = set[int](), ("for", "while", "store", "operations")
+    waiting = [at for at, line in enumerate(lines) if line.kind in roots]
     while waiting:
         at = waiting.pop()
         if at >= 0 and at not in kept:

@@ -51,7 +51,7 @@ class Longer(Message[Added], frozen=True, kw_only=True, tag="longer"):
 
     judged: tuple[str, ...]
     large: str
-    parts: tuple[tuple[str, int], ...] | None = None
+    parts: tuple[tuple[str, float], ...] | None = None
 
 
 class Peaks(Message[MeasuredPeaks], frozen=True, kw_only=True, tag="peaks"):

@@ -6,6 +6,7 @@ a wrong join of splits is right.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from kernelwright.worker.plan.work import WorkOf
 Key = tuple[str, str]
 """A kernel and what steers it."""
 
-LAUNCHES = "launches"
+LAUNCHES, AXES = "launches", tuple(f"axis {axis} of the grid" for axis in "xyz")
 
 
 def steering(plan: Plan, work_of: WorkOf) -> dict[Key, tuple[float, float]]:
@@ -29,8 +30,7 @@ def steering(plan: Plan, work_of: WorkOf) -> dict[Key, tuple[float, float]]:
         work = work_of(launch)
         every = {} if work is None else {f"`{line}`": (least * (least > 1), most if most > 1 else 0)
                                          for line, (least, most) in work.trips.items()}  # fmt: skip
-        for axis, size in zip("xyz", launch.grid, strict=False):
-            every[f"axis {axis} of the grid"] = size, size
+        every |= {axis: (size, size) for axis, size in zip(AXES, launch.grid, strict=False)}
         for name, one in leaves(launch.arguments).items():
             if isinstance(one, Value) and one.kind in ("int", "bool"):
                 every[name] = (int(one.text == "True" if one.kind == "bool" else one.text),) * 2
@@ -51,6 +51,16 @@ class Exercised:
         """work_of: of a plan of another subject."""
         for key, (_, number) in steering(plan, work_of or self.work_of).items():
             self.most[key] = max(self.most.get(key, 0), number)
+
+    def beyond(self, plan: Plan, work_of: WorkOf) -> float:
+        """How many times as much a program of this plan has to do as in the plans that were added, by a loop or a
+        number among the arguments; of what was at most 1, how often there is it. 0 where that is not twice as much:
+        more programs alone show nothing."""
+        times = {key: number / max(self.most.get(key, 0), 1) for key, (_, number) in steering(plan, work_of).items()}
+        programs = {kernel: math.prod(times.get((kernel, axis), 1) for axis in AXES) for kernel, _ in times}
+        found = [more if self.most.get(key, 0) <= 1 else 0 if key[1] in AXES else more / max(programs[key[0]], 1)
+                 for key, more in times.items()]  # fmt: skip
+        return max((more for more in found if 2 <= more < math.inf), default=0.0)
 
     def lacking(self, plan: Plan) -> dict[Key, float]:
         """What was at most 1 and is more in this plan. Of a kernel that was never launched, that alone."""

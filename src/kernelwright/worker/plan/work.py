@@ -25,9 +25,10 @@ MOST_STEPS = 10_000
 class Work:
     """stored: bytes that are stored at most, by the parameter whose memory it is ("" where that is not known); infinite
     where there is no limit. trips: by the source line of a loop, the most iterations in a program: at least and at
-    most."""
+    most. operations: about how many run; a loop without a limit counts once."""
 
     stored: dict[str, float] = field(default_factory=dict)
+    operations: float = 0.0
     trips: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
@@ -79,6 +80,8 @@ def _run(
                 before = found.trips.get(line.text, (0, 0))
                 found.trips[line.text] = max(before[0], least), max(before[1], most)
                 often = often * float(most) if most else 0.0
+            case "operations":
+                found.operations += max(line.number, 0) * count * (often if math.isfinite(often) else 1.0)
             case "store":
                 found.stored[line.text] = found.stored.get(line.text, 0) + (line.number * often * count if often else 0)
             case _:

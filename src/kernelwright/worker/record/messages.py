@@ -24,7 +24,7 @@ class RecordCases(Message[Recorded], frozen=True, kw_only=True, tag="record"):
 
     autotune: index of the config of each kernel under `triton.autotune`, 0 for kernels that are missing. target: such
     as sm_90. library: which operators of the framework the plan may contain. constants: module-level names whose values
-    the answer is to contain.
+    the answer is to contain. surroundings: in which every case is recorded, one after the other.
     """
 
     source: str
@@ -33,7 +33,7 @@ class RecordCases(Message[Recorded], frozen=True, kw_only=True, tag="record"):
     cases: tuple[CaseShape, ...]
     library: LibraryMode = "none"
     constants: tuple[str, ...] = ()
-    surroundings: Surroundings = "usual"
+    surroundings: tuple[Surroundings, ...] = ("usual",)
 
 
 class Confined(Answer, frozen=True, kw_only=True, tag="confined"):

@@ -10,6 +10,7 @@ import ast
 import contextlib
 import importlib
 import importlib.util
+import itertools
 import sys
 import traceback
 from collections.abc import Callable
@@ -38,7 +39,7 @@ from kernelwright.worker.record.autograd_function import ForwardAndBackward, is_
 from kernelwright.worker.record.calling import adopt, bind_arguments, forward_arguments, meta
 from kernelwright.worker.record.fake import faked
 from kernelwright.worker.record.launches import RecordLaunches, kernel_names
-from kernelwright.worker.record.messages import Confined, RecordCases
+from kernelwright.worker.record.messages import Confined, RecordCases, Surroundings
 from kernelwright.worker.record.remains import CANDIDATE, Remains, state_of
 from kernelwright.worker.record.stand_in import alone, stand_in
 from kernelwright.worker.record.trace import Refused, Trace
@@ -54,7 +55,8 @@ def main(channel: Channel, options: Options) -> None:
 
 @alone()
 def record(job: RecordCases, scratch: Path) -> Recorded:
-    """Record every case of a job. One import of the candidate serves all cases, unless it fails."""
+    """Record every case of a job in all its surroundings. One import of the candidate serves all cases in one of them,
+    unless it fails."""
     target = find_target(job.target)
     install(target)
     torch.set_grad_enabled(False)
@@ -64,11 +66,13 @@ def record(job: RecordCases, scratch: Path) -> Recorded:
     taken: set[int] = set()
     taken_by_import: set[int] = set()
     pruned: dict[str, tuple[int, ...]] = {}
-    for case in job.cases:
+    before: Surroundings | None = None
+    for surroundings, case in itertools.product(job.surroundings, job.cases):
         taken.clear()
         pruned.clear()
+        module, before = module if surroundings == before else None, surroundings
         with (
-            faked(target, job.library, job.surroundings) as trace,
+            faked(target, job.library, surroundings) as trace,
             RecordLaunches(trace, job.autotune, tuned, pruned) as names,
         ):
             try:

@@ -31,7 +31,7 @@ def longer(
     problem: LoadedProblem,
     judged: Sequence[Case],
     large: Case,
-    parts: Mapping[str, int] | None = None,
+    parts: Mapping[str, float] | None = None,
     traces: dict[str, Trace | None] | None = None,
 ) -> Iterator[tuple[Case, tuple[str, ...]]]:
     """Cases with sizes of `large` that are larger than in each judged case, and the names of these sizes.
@@ -105,10 +105,12 @@ class _Search:
                 found.append(({**self.start, **equal}, pair))
         return found
 
-    def divided(self, name: str, part: int) -> dict[str, Scalar]:
-        """The parameters with a part of as much of one size as fits."""
+    def divided(self, name: str, part: float) -> dict[str, Scalar]:
+        """The parameters with a part of as much of one size as fits, of its kind."""
         most = self.size(self.raised(self.start, name), name)
-        return {**self.start, name: max(most // part, self.size(self.start, name))}
+        size = int(most / part)
+        size -= size % TILE if most % TILE == 0 else size % TILE == 0
+        return {**self.start, name: max(size, self.size(self.start, name))}
 
     def numbers(self, case: Case) -> dict[str, int]:
         given = {**self.problem.numbers(case), **case.params}

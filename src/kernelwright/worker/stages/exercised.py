@@ -6,6 +6,7 @@ A stated case without a verdict has sizes, and numbers that steer kernels, which
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case, CaseResult, Status
@@ -19,15 +20,37 @@ from kernelwright.worker.stages.configs import FAILED
 from kernelwright.worker.stages.subject import Subject
 from kernelwright.worker.stages.verify import not_for_interpreter, replayed, undecided, unfinished
 
-MOST_STEPS, ALL_STEPS = 2048, 2400
-"""Most steps of a call that is replayed here, and of all of them, see `steps`. The interpreter takes about a
-millisecond for each."""
+MOST, ALL = 28_000, 44_000
+"""Most operations of a longer case that is judged here, and of all of them; about two seconds. With large judged cases
+they are as many as in 2 and 4 calls of each of these. About twenty calls judge a case."""
 
-MOST_CASES = 6
+MOST_CASES = 4
 """Most longer cases of a round: each is recorded and compiled."""
 
 ROUNDS = 3
-"""How often cases with too many steps are replaced by smaller ones."""
+"""How often cases with too many operations are replaced by smaller ones."""
+
+MORE = 1.25
+"""A size is divided by so much more than needed, for a kernel whose operations do not all depend on it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Long:
+    """A longer case. names: of its larger sizes. cost: its operations."""
+
+    case: Case
+    names: tuple[str, ...]
+    subject: Subject
+    cost: float
+
+    @property
+    def plan(self) -> Plan:
+        return self.subject.plans[self.case.name]
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether two sizes are equal in it, which are not in judged cases."""
+        return len({self.case.params.get(name) for name in self.names}) < len(self.names)
 
 
 def exercise(subject: Subject, results: list[CaseResult]) -> CaseResult | None:
@@ -54,29 +77,40 @@ def exercise(subject: Subject, results: list[CaseResult]) -> CaseResult | None:
 
 
 def _judged_longer(subject: Subject, small: list[str], stated: list[str], exercised: Exercised) -> CaseResult | None:
-    """Judge longer cases on the problem's own inputs, those with the fewest steps first, and add them to `exercised`.
-    Returns the first failure; raises Ended if they cannot be recorded or compiled."""
-    spent = 0.0
-    for cost, case, other in sorted(_longer(subject, small, stated), key=lambda one: one[0]):
-        spent += cost
-        if spent > ALL_STEPS:
-            break
-        plan = other.plans[case.name]
-        with other.undisturbed(), other.leased("exercise"):
-            result = replayed(other, case.name, plan, draw=0)
+    """Judge longer cases on the problem's own inputs, and add them to `exercised`: in turn the one that exercises most
+    beyond what was judged, and none that exercises nothing; other machine code alone has to be cheap. Returns the
+    first failure; raises Ended if they cannot be recorded or compiled."""
+    usual = sum(operations(subject.plans[name], subject.work) for name in small)
+    left, waiting = max(4 * usual, ALL), _longer(subject, small, stated, max(2 * usual, MOST))
+    codes = {subject.key(launch) for name in small for launch in subject.plans[name].launches}
+
+    def beyond(one: Long) -> tuple[float, ...]:
+        is_new = one.cost <= usual and any(subject.key(launch) not in codes for launch in one.plan.launches)
+        return one.is_equal, exercised.beyond(one.plan, one.subject.work), is_new
+
+    waiting = [one for one in waiting if any(beyond(one))]
+    while waiting:
+        one = max(waiting, key=beyond)
+        waiting.remove(one)
+        if one.cost > left:
+            continue
+        left -= one.cost
+        with one.subject.undisturbed(), one.subject.leased("exercise"):
+            result = replayed(one.subject, one.case.name, one.plan, draw=0)
             if result.status in FAILED:
                 return result
             if result.status is Status.PASSED:
-                if doubts := undecided(other, case.name, plan):
-                    return unfinished(subject, case, doubts[0])
-                exercised.add(plan, other.work)
+                if doubts := undecided(one.subject, one.case.name, one.plan):
+                    return unfinished(subject, one.case, doubts[0])
+                exercised.add(one.plan, one.subject.work)
+                codes |= {subject.key(launch) for launch in one.plan.launches}
     return None
 
 
-def _longer(subject: Subject, small: list[str], stated: list[str]) -> list[tuple[float, Case, Subject]]:
-    """Longer cases that the interpreter can replay in at most MOST_STEPS, with their steps and their plans."""
-    judged, found = tuple(small), []
-    parts: dict[str, dict[str, int] | None] = dict.fromkeys(stated)
+def _longer(subject: Subject, small: list[str], stated: list[str], most: float) -> list[Long]:
+    """Longer cases that the interpreter can replay in at most this many operations."""
+    judged, found = tuple(small), list[Long]()
+    parts: dict[str, dict[str, float] | None] = dict.fromkeys(stated)
     for _ in range(ROUNDS):
         cases: list[tuple[Case, str, tuple[str, ...]]] = []
         shapes: list[CaseShape] = []
@@ -92,33 +126,28 @@ def _longer(subject: Subject, small: list[str], stated: list[str]) -> list[tuple
         del cases[MOST_CASES:]
         if not cases:
             break
-        other = Subject(subject.session, subject.candidate, tuple(shapes))
-        other.autotune_stated = subject.autotune_stated | subject.autotune_moved
-        other.prepare([case.name for case, _, _ in cases])
-        costly: dict[str, dict[str, int] | None] = {}
+        other = subject.beside(tuple(shapes))
+        other.record_and_compile([case.name for case, _, _ in cases])
+        costly: dict[str, dict[str, float] | None] = {}
         for case, large, names in cases:
             plan = other.plans.get(case.name)
             if plan is None:
                 why = other.unplanned[case.name].reason
                 subject.unjudged.append(f"case {case.name}, which was derived: {why}")
             elif not not_for_interpreter(case, plan, other.untrue_on_interpreter(plan)):
-                cost = steps(plan, other.work)
-                if cost <= MOST_STEPS:
-                    found.append((cost, case, other))
+                cost = operations(plan, other.work)
+                if cost <= most:
+                    found.append(Long(case, names, other, cost))
                     judged += (case.name,)
                     continue
                 before = parts[large] or {}
-                more = 2 ** math.ceil(math.log2(cost / MOST_STEPS)) if len(names) == 1 else 1
+                more = MORE * cost / most if len(names) == 1 else 1
                 costly[large] = {**(costly.get(large) or {}), **{name: before.get(name, 1) * more for name in names}}
         parts = costly
     return found
 
 
-def steps(plan: Plan, work_of: WorkOf) -> float:
-    """The programs of a call, each with the iterations of its loops as far as these are known."""
-    found = 0.0
-    for launch in plan.launches:
-        work = work_of(launch)
-        trips = [most for _, most in work.trips.values() if math.isfinite(most)] if work is not None else []
-        found += math.prod(launch.grid) * max(1, sum(trips))
-    return found
+def operations(plan: Plan, work_of: WorkOf) -> float:
+    """About how many operations a call takes; as many as launches have programs where that is not known."""
+    works = [(launch, work_of(launch)) for launch in plan.launches]
+    return sum(math.prod(launch.grid) if work is None else work.operations for launch, work in works)

@@ -7,6 +7,7 @@ values are verified by replay, and failures. No answer means "passed".
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import msgspec
 
@@ -66,7 +67,7 @@ def run_recorder(processes: Processes, job: RecordCases) -> RecorderRun:
 
 
 def read(answer: object, cases: list[str]) -> Recorded:
-    """Parse the recorder's answer: one recording for each of `cases`. Raises Ended if it is malformed."""
+    """Parse the recorder's answer: a recording for each of `cases`, in this order. Raises Ended if it is malformed."""
     try:
         recorded = codec.record(answer, Recorded)
     except (msgspec.ValidationError, RecursionError) as error:
@@ -76,9 +77,9 @@ def read(answer: object, cases: list[str]) -> Recorded:
         raise Ended(Status.REJECTED, f"{wrong[0]} has {recorded.autotune[wrong[0]]} configs, at most {MAX_CONFIGS}")
     if not all(name.isidentifier() for name in recorded.autotune):
         raise Ended(Status.REJECTED, "the recorder's answer contains a kernel name that is no Python identifier")
-    by_case = {recording.case: recording for recording in recorded.recordings}
     missing = Recording(case="", status=Status.REJECTED, reason="the recorder's answer lacks this case")
-    every = tuple(msgspec.structs.replace(by_case.get(case, missing), case=case) for case in cases)
+    found = zip_longest(cases, recorded.recordings[: len(cases)], fillvalue=missing)
+    every = tuple(one if one.case == case else msgspec.structs.replace(missing, case=case) for case, one in found)
     return Recorded(recordings=every, autotune=recorded.autotune, constants=recorded.constants)
 
 

@@ -58,7 +58,6 @@ class Subject:
         cases beside those of the session."""
         self.session = session
         self.added = added
-        self.surroundings: Surroundings = "usual"
         self.processes = session.processes
         self.candidate = candidate
         self.autotune_stated = tunables.autotune_choices(candidate.config)
@@ -143,10 +142,8 @@ class Subject:
         with self.stage("static"):
             self._check(cases)
         while True:
-            with self.stage("record"):
-                self._record(cases)
             try:
-                self.compile_plans()
+                self.record_and_compile(cases)
                 return
             except TooLargeFor as ended:
                 self._take_next_config(ended)
@@ -155,16 +152,29 @@ class Subject:
                     raise Ended(Status.REJECTED, _listed(self.refused)) from ended
                 raise
 
-    def plan_in(self, surroundings: Surroundings, case: str) -> Subject:
-        """This candidate, with the plan of a case in other surroundings."""
-        other = Subject(self.session, self.candidate)
+    def beside(self, added: tuple[CaseShape, ...] = ()) -> Subject:
+        """This candidate, whose text is checked, without plans. added: cases beside those of the session."""
+        other = Subject(self.session, self.candidate, added)
         other.autotune_stated = self.autotune_stated | self.autotune_moved
         other.source, other.kernels, other.replaced = self.source, self.kernels, self.replaced
         other.kernels_sha, other.kernels_source = self.kernels_sha, self.kernels_source
-        other.surroundings = surroundings
-        with self.stage("record"):
-            other._record([case])
+        other.stages_s = self.stages_s
         return other
+
+    def recorded_in(self, surroundings: tuple[Surroundings, ...], case: str) -> dict[Surroundings, Subject]:
+        """This candidate, with the plan of a case in each of these surroundings. Raises Ended."""
+        with self.stage("record"):
+            recorded = self._recorded(self.source, [case], surroundings=surroundings)
+            others = {one: self.beside() for one in surroundings}
+            for other, one in zip(others.values(), recorded.recordings, strict=True):
+                other._accept([case], msgspec.structs.replace(recorded, recordings=(one,)))
+        return others
+
+    def record_and_compile(self, cases: list[str]) -> None:
+        """Raises Ended."""
+        with self.stage("record"):
+            self._record(cases)
+        self.compile_plans()
 
     def compile_plans(self) -> None:
         """Compile what is recorded. Raises Ended."""
@@ -279,13 +289,16 @@ class Subject:
         self.refused, self.replaced = found.findings, found.conditions
         return source, kernels
 
-    def _recorded(self, source: str, cases: list[str], constants: tuple[str, ...] = ()) -> Recorded:
-        """The recordings of these cases and the values of `constants`. Raises Ended if the recorder fails or its answer
-        is malformed."""
+    def _recorded(
+        self, source: str, cases: list[str], constants: tuple[str, ...] = (),
+        surroundings: tuple[Surroundings, ...] = ("usual",),
+    ) -> Recorded:  # fmt: skip
+        """The recordings of these cases, in all surroundings one after the other, and the values of `constants`. Raises
+        Ended if the recorder fails or its answer is malformed."""
         job = RecordCases(
             source=source, autotune=self.autotune_stated | self.autotune_moved, target=self.processes.target.name,
             cases=self._shapes(cases), library=self.session.loaded().library, constants=constants,
-            surroundings=self.surroundings,
+            surroundings=surroundings,
         )  # fmt: skip
 
         def answer() -> object:
@@ -296,7 +309,7 @@ class Subject:
             return found.answer
 
         try:
-            return read(self.processes.twice_if_lost(answer), [shape.name for shape in job.cases])
+            return read(self.processes.twice_if_lost(answer), [shape.name for shape in job.cases] * len(surroundings))
         except Lost as lost:
             raise Ended(lost.status, lost.reason) from lost
 
@@ -308,6 +321,10 @@ class Subject:
         if moved := self._kept_by_more(recorded):
             self.autotune_moved |= moved
             recorded = self._recorded(self.source, cases)
+        self._accept(cases, recorded)
+
+    def _accept(self, cases: list[str], recorded: Recorded) -> None:
+        """Check the recordings of these cases, and keep their plans."""
         self.autotune, chosen = recorded.autotune, self.autotune_moved | self.autotune_stated
         for shape, recording in zip(self._shapes(cases), recorded.recordings, strict=True):
             expected = Expected(

@@ -25,8 +25,9 @@ def judge_surroundings(subject: Subject, results: list[CaseResult]) -> CaseResul
     is added to `subject.unjudged`. A forward and a backward are called where no gradients are recorded."""
     case = "" if subject.session.loaded().gradients else largest_small(subject, results)
     judged = [subject.plans[case]] if case else []
-    for surroundings, where in OTHERS.items() if case else ():
-        other = subject.plan_in(surroundings, case)
+    others = subject.recorded_in(tuple(OTHERS), case) if case else {}
+    for surroundings, other in others.items():
+        where = OTHERS[surroundings]
         plan = other.plans.get(case)
         if plan in judged:
             continue
