@@ -426,7 +426,7 @@ def test_a_convolution_may_multiply_the_zeros_of_its_padding_or_leave_them_out(
     made, found = special_draws(tmp_path, expression, in_group)
     for draw in (*found[True], *found[False]):
         answer = made.answer("small", draw)
-        assert answer.distribution == values.SPECIAL
+        assert answer.distribution in values.SPECIALS
         x, weight = (one for one in answer.instance.inputs if isinstance(one, Tensor))
         padding = 1 if "padding" in expression else 0
         wide = torch.nn.functional.conv2d(torch.nn.functional.pad(x, [padding] * 4), weight, groups=4 // in_group)
@@ -435,7 +435,7 @@ def test_a_convolution_may_multiply_the_zeros_of_its_padding_or_leave_them_out(
         inner = torch.nn.functional.conv2d(torch.nn.functional.pad(x, [padding] * 4), finite, groups=4 // in_group)
         left_out = multiplied.where(multiplied.isfinite() | ~x.isfinite().all(), inner)
         assert made._compared("small", draw, 0, multiplied).reason == ""
-        if draw in found[True]:
+        if not bool(weight.isfinite().all()):
             assert bool((~answer.expected[0].isfinite()).any()), "the channels of these filters"
             assert bool(answer.expected[0].isfinite().any())
             if padding:

@@ -232,14 +232,15 @@ def test_an_honest_kernel_with_fused_multiply_adds_is_right_on_every_draw(tmp_pa
 
 
 def test_a_mask_of_a_finite_number_is_still_found(tmp_path: Path) -> None:
-    made = judge(tmp_path, ATTENTION.format(scale=0.25))
+    """In one of fourteen processes two rows have equal maxima, and that draw is replaced."""
     keep = torch.ones(8, 8, dtype=torch.bool).tril()
     refused = set()
-    for draw in made.draws_for("small"):
-        q, k, v = (one for one in made.answer("small", draw).instance.inputs if isinstance(one, Tensor))
-        wrong = torch.softmax((q @ k.mT * 0.25).masked_fill(~keep, -1e30), dim=-1) @ v
-        if made._compared("small", draw, 0, wrong).reason:
-            refused.add(made.answer("small", draw).distribution)
+    for made in (judge(tmp_path, ATTENTION.format(scale=0.25)) for _ in range(4)):
+        for draw in made.draws_for("small") if not refused else ():
+            q, k, v = (one for one in made.answer("small", draw).instance.inputs if isinstance(one, Tensor))
+            wrong = torch.softmax((q @ k.mT * 0.25).masked_fill(~keep, -1e30), dim=-1) @ v
+            if made._compared("small", draw, 0, wrong).reason:
+                refused.add(made.answer("small", draw).distribution)
     assert refused == {values.PLAIN[values.GREAT]}
 
 
