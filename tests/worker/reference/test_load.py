@@ -760,5 +760,5 @@ def test_which_library_steps_are_allowed_is_stated_in_the_file_or_beside_it(tmp_
     assert load_problem(str(file)).library == "none"
     file.with_suffix(".cases.json").unlink()
     file.write_text(LIBRARY_FILE.format(stated='LIBRARY = "cublas"'))
-    with pytest.raises(ProblemError, match="LIBRARY = 'cublas'"):
+    with pytest.raises(ProblemError, match="LIBRARY is 'cublas'"):
         load_problem(str(file))

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import torch
 from torch import Tensor, nn
@@ -57,6 +57,7 @@ from kernelwright.worker.reference.prepare import (
     settle,
 )
 from kernelwright.worker.reference.problem_module import (
+    Sidecar,
     argument_names,
     assigned_names,
     call,
@@ -70,10 +71,8 @@ from kernelwright.worker.reference.problem_module import (
     seed_torch,
     seeded,
     stated_cases,
-    stated_gradients,
-    stated_library,
+    stated_choice,
     stated_mutates,
-    stated_word,
 )
 from kernelwright.worker.reference.trace import Recorder, Trace, quiet_meta, trace_of
 from kernelwright.worker.reference.unmade import OnlySmallTensors, TooLargeError, faked, is_fake
@@ -81,6 +80,9 @@ from kernelwright.worker.reference.unmade import OnlySmallTensors, TooLargeError
 __all__ = ["Instance", "LoadedProblem", "Specs", "cast", "compulsory_bytes", "load_problem", "outputs", "specs"]
 
 T = TypeVar("T")
+
+LIBRARIES: tuple[LibraryMode | None, ...] = (None, *get_args(LibraryMode))
+"""None: the problem states none."""
 
 
 def load_problem(path: str) -> LoadedProblem:
@@ -99,8 +101,8 @@ def load_problem(path: str) -> LoadedProblem:
         raise ProblemError(f"{file}: Model is {module.Model!r}, expected a subclass of torch.nn.Module")
     owns_folder = file.name == "problem.py"
     sidecar = read_sidecar(file)
-    cases = stated_cases(file, module, sidecar)
-    tried = sidecar.tried if sidecar is not None else ()
+    beside = sidecar or Sidecar(cases=())
+    cases, tried = stated_cases(file, module, sidecar), beside.tried
     arguments = frozenset({**argument_names(module.get_inputs), **argument_names(module.get_init_inputs)})
     check_cases(file, tree, module, (*cases, *tried), arguments)
     problem = LoadedProblem(
@@ -113,12 +115,12 @@ def load_problem(path: str) -> LoadedProblem:
         tree=tree,
         arguments=arguments,
         modules=own_modules(file) if owns_folder else {},
-        layouts=stated_word(file, module, "LAYOUTS", sidecar.layouts if sidecar else None, ("dense", "any")),
-        precision=stated_word(file, module, "PRECISION", sidecar.precision if sidecar else None, ("ieee", "tf32")),
-        mutates=stated_mutates(file, module, sidecar),
-        gradients=stated_gradients(file, module),
-        stated=sidecar.stated if sidecar is not None else None,
-        library=stated_library(file, module, sidecar),
+        layouts=stated_choice(file, module, "LAYOUTS", ("dense", "any"), beside.layouts),
+        precision=stated_choice(file, module, "PRECISION", ("ieee", "tf32"), beside.precision),
+        mutates=stated_mutates(file, module, beside),
+        gradients=stated_choice(file, module, "GRADIENTS", (False, True)),
+        stated=beside.stated,
+        library=beside.library or stated_choice(file, module, "LIBRARY", LIBRARIES),
     )
     usable = [case for case in tried if accepted(partial(problem.specs, case)) is not None]
     return replace(problem, cases=(*usable, *cases)) if tried else problem

@@ -13,6 +13,7 @@ import contextlib
 import functools
 import hashlib
 import inspect
+import json
 import math
 import os
 import random
@@ -24,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -37,7 +38,7 @@ from kernelwright.text.escape import encodable
 from kernelwright.worker.reference import numbers
 from kernelwright.worker.reference.cures import cure_for
 
-W = TypeVar("W", bound=str)
+W = TypeVar("W")
 
 _MODULE_NAME = "kernelwright_problem"
 _REPLACED = "__kernelwright_replaced"
@@ -267,34 +268,28 @@ def stated_cases(file: Path, module: types.ModuleType, sidecar: Sidecar | None) 
     return (Case(name="default"),) if sidecar is None else sidecar.cases
 
 
-def stated_word(file: Path, module: types.ModuleType, name: str, beside: str | None, words: tuple[W, W]) -> W:
-    """The constant `name` in the file, or else `beside` from the sidecar, or else the first of the allowed words."""
+def stated_choice(
+    file: Path, module: types.ModuleType, name: str, choices: tuple[W, ...], beside: W | None = None
+) -> W:  # fmt: skip
+    """The constant `name` in the file, or else `beside` from the sidecar, or else the first of the choices."""
     stated = getattr(module, name, None)
     stated = beside if stated is None else stated
-    for word in words:
-        if stated is None or stated == word:
-            return word
+    for choice in choices:
+        if stated is None or (type(stated) is type(choice) and stated == choice):
+            return choice
     shown = call(file, f"showing {name}", repr, stated)
-    raise ProblemError(f"{file}: {name} is {encodable(shown)[:100]}", f'expected "{words[0]}" or "{words[1]}"')
+    known = " or ".join(json.dumps(one) if isinstance(one, str) else str(one) for one in choices if one is not None)
+    raise ProblemError(f"{file}: {name} is {encodable(shown)[:100]}", f"expected {known}")
 
 
-def stated_mutates(file: Path, module: types.ModuleType, sidecar: Sidecar | None) -> tuple[str, ...]:
+def stated_mutates(file: Path, module: types.ModuleType, beside: Sidecar) -> tuple[str, ...]:
     """The arguments of forward that MUTATES in the file or "mutates" in the sidecar lists; empty without either."""
     listed = getattr(module, "MUTATES", ())
     if not isinstance(listed, list | tuple) or not all(type(name) is str for name in listed):
         raise ProblemError(f"{file}: MUTATES is {listed!r:.100}, expected names of inputs", 'such as ("k_cache",)')
-    beside = sidecar.mutates if sidecar is not None else ()
-    if beside and hasattr(module, "MUTATES"):
+    if beside.mutates and hasattr(module, "MUTATES"):
         raise ProblemError(f"{file} has MUTATES, and so has {sidecar_of(file).name}", "keep one of the two")
-    return tuple(listed) or beside
-
-
-def stated_gradients(file: Path, module: types.ModuleType) -> bool:
-    """GRADIENTS: whether the backward is part of the problem."""
-    stated = getattr(module, "GRADIENTS", False)
-    if type(stated) is not bool:
-        raise ProblemError(f"{file}: GRADIENTS is {stated!r:.100}", "expected True or False")
-    return stated
+    return tuple(listed) or beside.mutates
 
 
 def sidecar_of(file: Path) -> Path:
@@ -310,20 +305,6 @@ def read_sidecar(file: Path) -> Sidecar | None:
         return msgspec.json.decode(sidecar.read_bytes().removeprefix(codecs.BOM_UTF8), type=Sidecar)
     except msgspec.DecodeError as error:
         raise ProblemError(f"{sidecar}: {error}", 'expected {"cases": [{"name": …, "params": {…}}, …]}') from error
-
-
-def stated_library(file: Path, module: types.ModuleType, sidecar: Sidecar | None) -> LibraryMode | None:
-    """Which library calls candidates may make: "library" of the sidecar, or else LIBRARY; None if neither states it."""
-    found: Any = (sidecar.library if sidecar is not None else None) or getattr(module, "LIBRARY", None)
-    if found is None and not hasattr(module, "LIBRARY"):
-        return None
-    if found not in get_args(LibraryMode):
-        shown = call(file, "showing LIBRARY", repr, found)
-        raise ProblemError(
-            f"{file}: LIBRARY = {encodable(shown)[:100]}", f"expected {' or '.join(get_args(LibraryMode))}"
-        )
-    mode: LibraryMode = found
-    return mode
 
 
 def _stated_case(file: Path, entry: object) -> Case:

@@ -13,13 +13,12 @@ from kernelwright.model import Candidate, Case, CaseResult, Evaluation, Incumben
 from kernelwright.worker.processes.outcome import Ended, Killed, Lost
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.ahead import begin_ahead
-from kernelwright.worker.stages.configs import judge_configs
 from kernelwright.worker.stages.exercised import exercise
 from kernelwright.worker.stages.measure import estimate, library_shares, measure
 from kernelwright.worker.stages.necessity import imitated, leave_out, superfluous
+from kernelwright.worker.stages.other_plans import judge_configs, judge_surroundings
 from kernelwright.worker.stages.physical import verified_anew
 from kernelwright.worker.stages.subject import Subject
-from kernelwright.worker.stages.surroundings import judge_surroundings
 from kernelwright.worker.stages.verify import verify, verify_strided
 
 GOOD = (Status.PASSED, Status.NOT_VERIFIED)

@@ -16,7 +16,7 @@ from kernelwright.worker.plan.plan import Plan
 from kernelwright.worker.plan.steering import Exercised
 from kernelwright.worker.plan.work import WorkOf
 from kernelwright.worker.processes.outcome import Ended
-from kernelwright.worker.stages.configs import FAILED
+from kernelwright.worker.stages.other_plans import FAILED
 from kernelwright.worker.stages.subject import Subject
 from kernelwright.worker.stages.verify import not_for_interpreter, replayed, undecided, unfinished
 

@@ -92,7 +92,7 @@ class Subject:
         self.taken: dict[str, frozenset[int]] = {}
         self.replaced: tuple[str, ...] = ()
         self.refused: tuple[Finding, ...] = ()
-        self.unjudged: list[str] = []  # what `judge_configs` and the compiler could not judge
+        self.unjudged: list[str] = []  # what `other_plans` and the compiler could not judge
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -170,16 +170,17 @@ class Subject:
                 other._accept([case], msgspec.structs.replace(recorded, recordings=(one,)))
         return others
 
-    def record_and_compile(self, cases: list[str]) -> None:
+    def record_and_compile(self, cases: list[str]) -> Subject:
         """Raises Ended."""
         with self.stage("record"):
             self._record(cases)
-        self.compile_plans()
+        return self.compile_plans()
 
-    def compile_plans(self) -> None:
+    def compile_plans(self) -> Subject:
         """Compile what is recorded. Raises Ended."""
         with self.stage("compile"):
             self._compile()
+        return self
 
     def _take_next_config(self, ended: TooLargeFor) -> None:
         """Select the next config of an autotuned kernel whose config does not fit, as Triton's autotuner skips it.

@@ -1,9 +1,13 @@
-"""Other configs of autotuned kernels: Triton's tuner may pick any of them, so each is judged on one small case.
+"""Other plans that the same text has, each judged on one small case: with other configs of its autotuned kernels, as
+Triton's tuner may pick any, and in other surroundings, which host code may read (gradients, inference mode, addresses).
 
-Only `verify` needs this: files and exports keep only the judged config.
+Only `verify` needs the configs: files and exports keep only the judged config.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
@@ -12,6 +16,7 @@ from kernelwright.source import kernel_configs
 from kernelwright.source.names import AUTOTUNE
 from kernelwright.worker.plan.plan import Launch, Plan
 from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.record.messages import Surroundings
 from kernelwright.worker.stages.subject import Subject
 from kernelwright.worker.stages.verify import verify
 
@@ -19,8 +24,13 @@ MOST = 64
 """Most configs that are judged. Each takes a recording, and on the interpreter some seconds of replays."""
 
 FAILED = (Status.WRONG, Status.RUNTIME_ERROR, Status.CRASHED)
-"""Statuses of a config that make the candidate fail. Triton's tuner passes over a config that does not fit, and a slow
-one proves nothing."""
+"""Statuses of another plan that make the candidate fail. Triton's tuner passes over a config that does not fit, and a
+slow one proves nothing."""
+
+OTHERS: dict[Surroundings, str] = {
+    "training": "where gradients are recorded",
+    "inference": "in inference mode, or with memory that is not aligned",
+}
 
 
 def judge_configs(subject: Subject, results: list[CaseResult]) -> CaseResult | None:
@@ -29,16 +39,42 @@ def judge_configs(subject: Subject, results: list[CaseResult]) -> CaseResult | N
     case = largest_small(subject, results)
     stated, chosen = subject.autotune_stated, subject.autotune_stated | subject.autotune_moved
     judged = [_computed(subject, subject.plans[case])] if case else []
+
+    def prepared(kernel: str, index: int) -> Subject:
+        other = Subject(subject.session, subject.candidate)
+        other.autotune_stated = {**chosen, kernel: index}
+        other.prepare([case])
+        return other
+
     others = [(kernel, index) for kernel, count in subject.autotune.items() for index in range(count)]
     for number, (kernel, index) in enumerate(one for one in others if chosen.get(one[0], 0) != one[1]):
         if kernel in stated or not case or number >= MOST:
             why = "not chosen" if kernel in stated else f"only {MOST} are judged" if case else "no small case passed"
         else:
-            found = _result(subject, {**chosen, kernel: index}, case, judged)
+            found = _result(partial(prepared, kernel, index), case, judged)
             if found.status in FAILED:
                 return msgspec.structs.replace(found, reason=f"with {_named(subject, kernel, index)}: {found.reason}")
             why = "" if found.status is Status.PASSED else f"{found.status.value}: {found.reason}"
         subject.unjudged += [f"{_named(subject, kernel, index)}: {why}"] * bool(why)
+    return None
+
+
+def judge_surroundings(subject: Subject, results: list[CaseResult]) -> CaseResult | None:
+    """The first failure in other surroundings on the largest small case that passed. What raises there, or cannot be
+    judged, is added to `subject.unjudged`. A forward and a backward are called where no gradients are recorded."""
+    case = "" if subject.session.loaded().gradients else largest_small(subject, results)
+    if not case:
+        return None
+    judged = [_computed(subject, subject.plans[case])]
+    for surroundings, other in subject.recorded_in(tuple(OTHERS), case).items():
+        where, is_planned = OTHERS[surroundings], case in other.plans
+        found = _result(other.compile_plans, case, judged)
+        if is_planned and found.status in FAILED:
+            return msgspec.structs.replace(found, reason=f"{where}: {found.reason}")
+        if found.status is Status.PASSED:
+            subject.taken[case] |= other.taken[case]
+        else:
+            subject.unjudged.append(f"{where} it does something else: {found.status.value}: {found.reason}")
     return None
 
 
@@ -49,17 +85,15 @@ def largest_small(subject: Subject, results: list[CaseResult]) -> str:
     return max(passed, key=lambda name: sizes[name], default="")
 
 
-def _result(subject: Subject, chosen: dict[str, int], case: str, judged: list[Plan]) -> CaseResult:
-    """The result of a case with other configs. judged: what passed so far, which is not replayed again."""
+def _result(compiled: Callable[[], Subject], case: str, judged: list[Plan]) -> CaseResult:
+    """The result of a case with another plan. judged: what passed so far, which is not replayed again."""
     try:
-        other = Subject(subject.session, subject.candidate)
-        other.autotune_stated = chosen
-        other.prepare([case])
+        other = compiled()
         plan = _computed(other, other.plans[case]) if case in other.plans else None
         if plan in judged:
             return CaseResult(case=case, status=Status.PASSED)
         with other.undisturbed():
-            result = verify(other, subject.info(case).case)
+            result = verify(other, other.info(case).case)
     except Ended as ended:
         return CaseResult(case=case, status=ended.status, reason=ended.reason)
     if plan is not None and result.status is Status.PASSED:
