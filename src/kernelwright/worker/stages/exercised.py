@@ -36,31 +36,24 @@ MORE = 1.25
 
 @dataclass(frozen=True, eq=False)
 class Long:
-    """A longer case. names: of its larger sizes. cost: its operations."""
+    """A longer case, with its plan. is_equal: whether sizes are equal in it that are not in judged cases. cost: its
+    operations."""
 
     case: Case
-    names: tuple[str, ...]
     subject: Subject
+    plan: Plan
+    is_equal: bool
     cost: float
-
-    @property
-    def plan(self) -> Plan:
-        return self.subject.plans[self.case.name]
-
-    @property
-    def is_equal(self) -> bool:
-        """Whether two sizes are equal in it, which are not in judged cases."""
-        return len({self.case.params.get(name) for name in self.names}) < len(self.names)
 
 
 def exercise(subject: Subject, results: list[CaseResult]) -> CaseResult | None:
     """Judge longer cases, where stated ones have no verdict on this machine; returns the first failure. What no judged
     case exercises is added to `subject.unjudged`."""
     infos = {info.case.name: info for info in subject.session.loaded().cases}
-    of = {status: [one.case for one in results if one.status is status and one.case in subject.plans]
-          for status in (Status.PASSED, Status.NOT_VERIFIED)}  # fmt: skip
-    judged, stated = of[Status.PASSED], [name for name in of[Status.NOT_VERIFIED]
-                                         if name in infos and not infos[name].case.derived]  # fmt: skip
+    planned = {one.case: one.status for one in results if one.case in subject.plans}
+    stated = [name for name, status in planned.items()
+              if status is Status.NOT_VERIFIED and name in infos and not infos[name].case.derived]  # fmt: skip
+    judged = [name for name, status in planned.items() if status is Status.PASSED]
     small = [name for name in judged if name in infos and infos[name].case.small and not infos[name].case.held_out]
     exercised = Exercised(subject.work)
     for name in judged:
@@ -137,7 +130,8 @@ def _longer(subject: Subject, small: list[str], stated: list[str], most: float) 
             elif not not_for_interpreter(case, plan, other.untrue_on_interpreter(plan)):
                 cost = operations(plan, other.work)
                 if cost <= most:
-                    found.append(Long(case, names, other, cost))
+                    is_equal = len({case.params.get(name) for name in names}) < len(names)
+                    found.append(Long(case, other, plan, is_equal, cost))
                     judged += (case.name,)
                     continue
                 before = parts[large] or {}
