@@ -122,7 +122,7 @@ def test_compiled_it_computes_the_same(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_word_for_a_truth_value_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ProblemError, match="expected True or False"):
+    with pytest.raises(ProblemError, match="expected False or True"):
         loaded(tmp_path, ("GRADIENTS = True", "GRADIENTS = 1"))
 
 

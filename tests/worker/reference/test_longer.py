@@ -44,7 +44,7 @@ def params(problem: LoadedProblem, parts: dict[str, int] | None = None) -> list[
     return [case.params for case, _ in longer(problem, [small], large, parts)]
 
 
-def test_sizes_that_fit_together_come_first_and_each_other_one_alone(tmp_path: Path) -> None:
+def test_each_size_is_longer_alone_or_as_much_of_it_as_fits(tmp_path: Path) -> None:
     problem = loaded(tmp_path, timed="n=500, m=1000000)")
     small, large = problem.cases
     made = [*longer(problem, [small], large)]
@@ -54,13 +54,13 @@ def test_sizes_that_fit_together_come_first_and_each_other_one_alone(tmp_path: P
     ]
     assert all(case.small and case.derived and not case.held_out for case, _ in made)
     assert all(problem.traced(case).elements <= MOST_ELEMENTS for case, _ in made)
-    assert params(loaded(tmp_path, timed="n=50, m=700)")) == [{"n": 50, "m": 700}]
 
 
 def test_a_size_is_divided_where_a_part_of_it_is_asked_for(tmp_path: Path) -> None:
     problem = loaded(tmp_path)
     assert params(problem, {"m": 4, "n": 1}) == [{"n": 5, "m": 1750}, {"n": 500, "m": 70}]
     assert params(problem, {"m": 1000}) == [], "no longer than the small case"
+    assert params(loaded(tmp_path, timed="n=500, m=4096)"), {"m": 3}) == [{"n": 5, "m": 1360}], "as 4096, of 16"
 
 
 def test_a_size_is_longer_than_each_judged_one_of_its_kind_and_dtype(tmp_path: Path) -> None:
@@ -106,4 +106,4 @@ def test_flags_and_numbers_that_are_no_sizes_are_those_of_the_large_case(tmp_pat
 def test_sizes_that_are_equal_in_the_large_case_alone_are_equal_in_one_case(tmp_path: Path) -> None:
     problem = loaded(tmp_path, timed="n=7000, m=7000)")
     assert params(problem)[-1] == {"n": 70, "m": 70}
-    assert {"n": 70, "m": 70} not in params(loaded(tmp_path, timed="n=500, m=500)")), "these fit as they are"
+    assert params(loaded(tmp_path, timed="n=500, m=500)", small="n=5, m=5,"))[-1] != {"n": 5, "m": 5}, "is judged"

@@ -116,11 +116,18 @@ def test_what_several_cases_have_is_named_once() -> None:
 def test_more_programs_alone_exercise_nothing_unless_there_was_one(other: dict[str, Any], beyond: float) -> None:
     exercised = Exercised(lambda launch: None)
     exercised.add(plan(launch(grid=(4, 1, 6), n=whole(3), FLAG=whole(1))))
-    assert exercised.beyond(plan(launch(**other)), lambda launch: None) == beyond
+    assert exercised.beyond(plan(launch(**other)), lambda launch: None)[0] == beyond
 
 
-def test_iterations_without_a_limit_exercise_nothing() -> None:
+def test_a_number_that_is_larger_with_more_programs_for_it_is_counted_apart() -> None:
+    exercised = Exercised(lambda launch: None)
+    exercised.add(plan(launch(grid=(4,), n=whole(3))))
+    assert exercised.beyond(plan(launch(grid=(40,), n=whole(30))), lambda launch: None) == (0, 10)
+
+
+def test_iterations_count_for_each_program_and_those_without_a_limit_exercise_nothing() -> None:
     exercised = Exercised(lambda launch: Work(trips={LOOP: (2, 2)}))
     exercised.add(plan(launch()))
-    assert not exercised.beyond(plan(launch()), lambda launch: Work(trips={LOOP: (0, float("inf"))}))
+    assert exercised.beyond(plan(launch(grid=(40,))), lambda launch: Work(trips={LOOP: (0, 8)}))[0] == 4
+    assert exercised.beyond(plan(launch()), lambda launch: Work(trips={LOOP: (0, float("inf"))})) == (0, 0)
     assert exercised.beyond(plan(launch()), lambda launch: Work(trips={LOOP: (0, 8)}))

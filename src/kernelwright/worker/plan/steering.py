@@ -52,15 +52,22 @@ class Exercised:
         for key, (_, number) in steering(plan, work_of or self.work_of).items():
             self.most[key] = max(self.most.get(key, 0), number)
 
-    def beyond(self, plan: Plan, work_of: WorkOf) -> float:
+    def beyond(self, plan: Plan, work_of: WorkOf) -> tuple[float, float]:
         """How many times as much a program of this plan has to do as in the plans that were added, by a loop or a
-        number among the arguments; of what was at most 1, how often there is it. 0 where that is not twice as much:
-        more programs alone show nothing."""
+        number among the arguments, or how often there is what was at most 1; and how many times as large a number is,
+        whether or not there are more programs for it. 0 where that is not twice as much."""
         times = {key: number / max(self.most.get(key, 0), 1) for key, (_, number) in steering(plan, work_of).items()}
         programs = {kernel: math.prod(times.get((kernel, axis), 1) for axis in AXES) for kernel, _ in times}
-        found = [more if self.most.get(key, 0) <= 1 else 0 if key[1] in AXES else more / max(programs[key[0]], 1)
-                 for key, more in times.items()]  # fmt: skip
-        return max((more for more in found if 2 <= more < math.inf), default=0.0)
+        of_programs, of_numbers = [0.0], [0.0]
+        for (kernel, what), more in times.items():
+            if self.most.get((kernel, what), 0) <= 1 or what.startswith("`"):
+                of_programs.append(more)
+            elif what not in AXES:
+                of_programs.append(more / max(programs[kernel], 1))
+                of_numbers.append(more)
+        one, other = (max(more for more in found if not 0 < more < 2 and more < math.inf)
+                      for found in (of_programs, of_numbers))  # fmt: skip
+        return one, other
 
     def lacking(self, plan: Plan) -> dict[Key, float]:
         """What was at most 1 and is more in this plan. Of a kernel that was never launched, that alone."""

@@ -36,10 +36,10 @@ def longer(
 ) -> Iterator[tuple[Case, tuple[str, ...]]]:
     """Cases with sizes of `large` that are larger than in each judged case, and the names of these sizes.
 
-    All other sizes are those of the smallest judged case. The first case has every size that fits at once; each other
-    one has one more, or as much of it as fits. Then follow cases with equal sizes, which are equal in `large` alone.
-    judged: not (). parts: sizes to try alone, with what to divide them by; None for all that is above. traces: those of
-    earlier calls for this problem. Raises `ProblemError` for a problem that cannot be traced.
+    Each has one such size, or as much of it as fits, and all others as the smallest judged case has them. Then follow
+    cases with two equal sizes, which are equal in `large` alone. judged: not (). parts: sizes to try alone, with what
+    to divide them by; None for all that is above. traces: those of earlier calls for this problem. Raises
+    `ProblemError` for a problem that cannot be traced.
     """
     search = _Search(problem, judged, large, {} if traces is None else traces)
     found = search.wanted(judged) if parts is None else [
@@ -88,15 +88,10 @@ class _Search:
 
     def wanted(self, judged: Sequence[Case]) -> list[tuple[dict[str, Scalar], tuple[str, ...]]]:
         """The parameters of longer cases, with the sizes that these are made for."""
-        longest, made, full = self.longest(judged), self.start, []
+        longest = self.longest(judged)
         missing = [name for name in self.sizes if self.goal[name] > longest[name]]
-        for name in missing:
-            more = {**made, name: self.goal[name]}
-            if self.fits(self.attempt(more)):
-                made = more
-                full.append(name)
-        found = [(made, (*full,))] if full else []
-        found += [(self.divided(name, 1), (name,)) for name in missing if name not in full]
+        found: list[tuple[dict[str, Scalar], tuple[str, ...]]] = []
+        found += [(self.divided(name, 1), (name,)) for name in missing]
         for pair in combinations(self.sizes, 2):
             equal = {name: max(self.size(self.start, one) for one in pair) for name in pair}
             every: list[Mapping[str, Scalar]] = [self.start, *(one for one, _ in found), *map(self.numbers, judged)]

@@ -24,7 +24,10 @@ MOST, ALL = 28_000, 44_000
 """Most operations of a longer case that is judged here, and of all of them; about two seconds. With large judged cases
 they are as many as in 2 and 4 calls of each of these. About twenty calls judge a case."""
 
-MOST_CASES = 4
+PROGRAMS = 14_000
+"""Most operations of a longer case whose programs have no more to do, but are more."""
+
+MOST_CASES = 8
 """Most longer cases of a round: each is recorded and compiled."""
 
 ROUNDS = 3
@@ -71,15 +74,14 @@ def exercise(subject: Subject, results: list[CaseResult]) -> CaseResult | None:
 
 def _judged_longer(subject: Subject, small: list[str], stated: list[str], exercised: Exercised) -> CaseResult | None:
     """Judge longer cases on the problem's own inputs, and add them to `exercised`: in turn the one that exercises most
-    beyond what was judged, and none that exercises nothing; other machine code alone has to be cheap. Returns the
-    first failure; raises Ended if they cannot be recorded or compiled."""
+    beyond what was judged, and none that exercises nothing. Returns the first failure; raises Ended if they cannot be
+    recorded or compiled."""
     usual = sum(operations(subject.plans[name], subject.work) for name in small)
     left, waiting = max(4 * usual, ALL), _longer(subject, small, stated, max(2 * usual, MOST))
-    codes = {subject.key(launch) for name in small for launch in subject.plans[name].launches}
 
     def beyond(one: Long) -> tuple[float, ...]:
-        is_new = one.cost <= usual and any(subject.key(launch) not in codes for launch in one.plan.launches)
-        return one.is_equal, exercised.beyond(one.plan, one.subject.work), is_new
+        more, larger = exercised.beyond(one.plan, one.subject.work)
+        return one.is_equal, more, larger * (one.cost <= PROGRAMS)
 
     waiting = [one for one in waiting if any(beyond(one))]
     while waiting:
@@ -96,7 +98,6 @@ def _judged_longer(subject: Subject, small: list[str], stated: list[str], exerci
                 if doubts := undecided(one.subject, one.case.name, one.plan):
                     return unfinished(subject, one.case, doubts[0])
                 exercised.add(one.plan, one.subject.work)
-                codes |= {subject.key(launch) for launch in one.plan.launches}
     return None
 
 
@@ -134,9 +135,9 @@ def _longer(subject: Subject, small: list[str], stated: list[str], most: float) 
                     found.append(Long(case, other, plan, is_equal, cost))
                     judged += (case.name,)
                     continue
-                before = parts[large] or {}
-                more = MORE * cost / most if len(names) == 1 else 1
-                costly[large] = {**(costly.get(large) or {}), **{name: before.get(name, 1) * more for name in names}}
+                if len(names) == 1:
+                    part = (parts[large] or {}).get(names[0], 1) * MORE * cost / most
+                    costly[large] = {**(costly.get(large) or {}), names[0]: part}
         parts = costly
     return found
 
