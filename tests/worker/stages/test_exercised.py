@@ -125,6 +125,16 @@ def test_a_number_that_is_larger_with_more_programs_for_it_is_counted_apart() ->
     assert exercised.beyond(plan(launch(grid=(40,), n=whole(30))), lambda launch: None) == (0, 10)
 
 
+@pytest.mark.parametrize(("used", "beyond"), [(9, 0), (3, 2)])
+def test_numbers_that_differ_where_they_were_equal_exercise_more(used: int, beyond: float) -> None:
+    exercised = Exercised(lambda launch: None)
+    exercised.add(plan(launch(grid=(4,), columns=whole(9), used=whole(9))))
+    exercised.add(plan(launch(grid=(4,), columns=whole(8), used=whole(8)), launch(columns=whole(7), used=whole(7))))
+    assert (
+        exercised.beyond(plan(launch(grid=(40,), columns=whole(9), used=whole(used))), lambda launch: None)[0] == beyond
+    )
+
+
 def test_iterations_count_for_each_program_and_those_without_a_limit_exercise_nothing() -> None:
     exercised = Exercised(lambda launch: Work(trips={LOOP: (2, 2)}))
     exercised.add(plan(launch()))

@@ -10,9 +10,10 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 
 from kernelwright.model import NEVER_EXERCISED
-from kernelwright.worker.plan.plan import Plan, Value, leaves
+from kernelwright.worker.plan.plan import Launch, Plan, Value, leaves
 from kernelwright.worker.plan.work import WorkOf
 
 Key = tuple[str, str]
@@ -31,34 +32,52 @@ def steering(plan: Plan, work_of: WorkOf) -> dict[Key, tuple[float, float]]:
         every = {} if work is None else {f"`{line}`": (least * (least > 1), most if most > 1 else 0)
                                          for line, (least, most) in work.trips.items()}  # fmt: skip
         every |= {axis: (size, size) for axis, size in zip(AXES, launch.grid, strict=False)}
-        for name, one in leaves(launch.arguments).items():
-            if isinstance(one, Value) and one.kind in ("int", "bool"):
-                every[name] = (int(one.text == "True" if one.kind == "bool" else one.text),) * 2
+        every |= {name: (number, number) for name, number in numbers(launch).items()}
         for what, (least, most) in every.items():
             before = found.get((launch.kernel, what), (0, 0))
             found[launch.kernel, what] = max(before[0], least), max(before[1], most)
     return found
 
 
+def numbers(launch: Launch) -> dict[str, int]:
+    """The whole numbers and flags among the arguments of a launch."""
+    return {name: int(one.text == "True" if one.kind == "bool" else one.text)
+            for name, one in leaves(launch.arguments).items()
+            if isinstance(one, Value) and one.kind in ("int", "bool")}  # fmt: skip
+
+
+def pairs(plan: Plan) -> Iterator[tuple[tuple[str, str, str], bool]]:
+    """Two numbers among the arguments of a kernel, and whether they are equal in a launch."""
+    for launch in plan.launches:
+        for (one, number), (other, second) in combinations(sorted(numbers(launch).items()), 2):
+            yield (launch.kernel, one, other), number == second
+
+
 @dataclass
 class Exercised:
-    """most: the largest number of what steered kernels in the plans that were added."""
+    """most: the largest number of what steered kernels in the plans that were added. equal: for two numbers, whether
+    they were equal in every launch."""
 
     work_of: WorkOf
     most: dict[Key, float] = field(default_factory=dict)
+    equal: dict[tuple[str, str, str], bool] = field(default_factory=dict)
 
     def add(self, plan: Plan, work_of: WorkOf | None = None) -> None:
         """work_of: of a plan of another subject."""
         for key, (_, number) in steering(plan, work_of or self.work_of).items():
             self.most[key] = max(self.most.get(key, 0), number)
+        for pair, is_equal in pairs(plan):
+            self.equal[pair] = is_equal and self.equal.get(pair, True)
 
     def beyond(self, plan: Plan, work_of: WorkOf) -> tuple[float, float]:
         """How many times as much a program of this plan has to do as in the plans that were added, by a loop or a
         number among the arguments, or how often there is what was at most 1; and how many times as large a number is,
-        whether or not there are more programs for it. 0 where that is not twice as much."""
+        whether or not there are more programs for it. 0 where that is not twice as much. Numbers that differ where they
+        were equal in every launch, such as the columns of a row and those that are added up, count as twice as much."""
         times = {key: number / max(self.most.get(key, 0), 1) for key, (_, number) in steering(plan, work_of).items()}
         programs = {kernel: math.prod(times.get((kernel, axis), 1) for axis in AXES) for kernel, _ in times}
-        of_programs, of_numbers = [0.0], [0.0]
+        differs = any(self.equal.get(pair, False) and not is_equal for pair, is_equal in pairs(plan))
+        of_programs, of_numbers = [2.0 * differs], [0.0]
         for (kernel, what), more in times.items():
             if self.most.get((kernel, what), 0) <= 1 or what.startswith("`"):
                 of_programs.append(more)
