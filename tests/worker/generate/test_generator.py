@@ -348,8 +348,8 @@ def test_a_sum_of_everything_runs_in_few_programs_at_small_sizes(shared_worker: 
 
 
 def test_a_measured_config_follows_the_first_of_inductors(shared_worker: StartedWorker, folder: Path) -> None:
-    """Rows that two loops read get a config that keeps them in the cache, and in one piece they have many threads;
-    strided rows get one of many columns."""
+    """Rows in a loop get one with several blocks in flight, and where two loops read them one that keeps them in the
+    cache. In one piece they have many threads; strided rows get one of many columns."""
 
     def configs(forward: str) -> list[dict[str, int]]:
         found = generated(shared_worker, folder, biased(forward, features=30000))
@@ -357,12 +357,13 @@ def test_a_measured_config_follows_the_first_of_inductors(shared_worker: Started
         (kernel,) = found.captures[0].kernels
         return list(kernel.configs)
 
-    short, long = {"R0_BLOCK": 1024, "num_warps": 4}, {"R0_BLOCK": 16384, "num_warps": 32}
-    first, second, *_ = configs("(x + self.bias) / x.norm(dim=1, keepdim=True)")
+    in_flight, long = {"num_warps": 8, "num_stages": 4}, {"R0_BLOCK": 16384, "num_warps": 32}
+    first, second, third, *_ = configs("(x + self.bias) / x.norm(dim=1, keepdim=True)")
     assert first["R0_BLOCK"] == 2048
-    assert second == {**first, **long}
-    first, second, *_ = configs("x.norm(dim=1, keepdim=True)")
-    assert second == {**first, **short}
+    assert (second, third) == ({**first, **in_flight, "R0_BLOCK": 4096}, {**first, **long})
+    first, second, third, *_ = configs("x.norm(dim=1, keepdim=True)")
+    assert second == {**first, **in_flight, "R0_BLOCK": 4096}
+    assert third == {**second, "R0_BLOCK": 1024, "num_warps": 4}
     first, second, *_ = configs("self.bias + x[:64].mean(0)")
     assert second == {**first, "XBLOCK": 128, "num_warps": 4}
 
