@@ -100,6 +100,15 @@ def _new_state(_states: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.fixture(autouse=True)
+def _gradients() -> Iterator[None]:
+    """What a test calls in its own process may turn gradients off, as the processes of a worker do. It does not for the
+    tests after it."""
+    yield
+    if (torch := sys.modules.get("torch")) is not None and hasattr(torch, "set_grad_enabled"):
+        torch.set_grad_enabled(True)
+
+
+@pytest.fixture(autouse=True)
 def _quick_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A picture is drawn and not rendered, except where `pytest.mark.rendered` says that a test looks at it."""
     if not request.node.get_closest_marker("rendered"):

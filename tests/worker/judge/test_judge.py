@@ -68,12 +68,6 @@ def judge(folder: Path, forward: str = "torch.relu(x) * self.scale") -> Judge:
     return made
 
 
-@pytest.fixture(autouse=True)
-def _gradients() -> Any:
-    yield
-    torch.set_grad_enabled(True)
-
-
 def test_the_shapes_of_a_case_say_which_constructor_arguments_are_tensors(tmp_path: Path) -> None:
     text = PROBLEM.replace("def __init__(self):", "def __init__(self, rows, table):")
     text = text.replace("return []", "return [9, torch.ones(7)]")
