@@ -131,6 +131,7 @@ FETCHES = (4, 3)
 """Iterations in flight, as many as shared memory has room for. Two were slower than one in all but a layer norm."""
 
 ELEMENT_BYTES = 4
+"""Of float32; narrower rows take less."""
 
 LONG = {"R0_BLOCK": 16384, "num_warps": 32}
 """For rows that are read in two loops. With large blocks few rows are read at the same time, so that they stay in the
@@ -155,7 +156,7 @@ def least_warps(rows: Rows) -> int:
 def changes_for(rows: Rows, likely: Config, multiprocessors: int, l2_bytes: int, shared_bytes: int) -> Iterator[Config]:
     """Changes of Inductor's likely config that were faster for such rows; nothing for others."""
     if likely.get("XBLOCK") == 1 and likely.get("R0_BLOCK", 0) > SHORT["R0_BLOCK"]:
-        fits = 4 * rows.length * multiprocessors <= IN_L2 * l2_bytes
+        fits = ELEMENT_BYTES * rows.length * multiprocessors <= IN_L2 * l2_bytes
         yield _fetching(FETCHED, rows, shared_bytes)
         is_long = rows.is_read_twice and LONG["R0_BLOCK"] < rows.length and fits
         yield LONG if is_long else _fetching(SHORT, rows, shared_bytes)

@@ -90,8 +90,7 @@ class _Search:
         """The parameters of longer cases, with the sizes that these are made for."""
         longest = self.longest(judged)
         missing = [name for name in self.sizes if self.goal[name] > longest[name]]
-        found: list[tuple[dict[str, Scalar], tuple[str, ...]]] = []
-        found += [(self.divided(name, 1), (name,)) for name in missing]
+        found: list[tuple[dict[str, Scalar], tuple[str, ...]]] = [(self.divided(name, 1), (name,)) for name in missing]
         for pair in combinations(self.sizes, 2):
             equal = {name: max(self.size(self.start, one) for one in pair) for name in pair}
             every: list[Mapping[str, Scalar]] = [self.start, *(one for one, _ in found), *map(self.numbers, judged)]

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from kernelwright.source.bindings import assigned_targets, dotted, evaluated, imported_paths, names_in, stored_names
 from kernelwright.source.edits import Edit
 from kernelwright.worker.rules.imports import Finding
+from kernelwright.worker.rules.moved import ALLOCATES
 
-ALLOCATES = frozenset({f"torch.{name}{like}" for name in ("empty", "zeros", "ones", "full") for like in ("", "_like")})
+ALL = ALLOCATES | {f"{name}_like" for name in ALLOCATES}
+"""Functions that allocate memory, also where a tensor says how much and on which device."""
 
 ASKS = ("torch.cuda.get_device_", "triton.runtime.driver.active.")
 """Prefixes of functions that ask the device, and nothing else."""
@@ -128,7 +130,7 @@ def _stored(guard: ast.If, paths: Mapping[str, str], stated: Set[str]) -> dict[s
 def _is_memory(value: ast.expr, paths: Mapping[str, str], local: Set[str]) -> bool:
     match value:
         case ast.Call(func=function):
-            return dotted(function, paths) in ALLOCATES
+            return dotted(function, paths) in ALL
         case ast.Tuple(elts=parts):
             return all(_is_memory(one, paths, local) for one in parts)
         case ast.Name(id=name):
