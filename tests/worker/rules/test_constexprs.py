@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kernelwright.worker.rules import triton
 from kernelwright.worker.rules.normal import normal_form
+from rule_findings import findings
 
 KERNEL = """
 import torch
@@ -40,10 +40,6 @@ def wide(dtype: tl.dtype) -> tl.dtype:
 """
 
 CALL = "x = x.to(wide(x_ptr.dtype.element_ty))"
-
-
-def findings(source: str) -> list[str]:
-    return [str(finding) for finding in triton.check(source).findings]
 
 
 def made_of(functions: str, line: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kernelwright.worker.rules import triton
 from kernelwright.worker.rules.normal import normal_form
+from rule_findings import findings
 
 KERNEL = """
 import contextlib
@@ -34,10 +34,6 @@ def kernel_function(x):
         copy[(1,)](x, out, x.numel(), BLOCK=256)
     return out
 """
-
-
-def findings(source: str) -> list[str]:
-    return [str(finding) for finding in triton.check(source).findings]
 
 
 def test_a_context_manager_that_only_chooses_a_device_is_left_out() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from kernelwright.worker.rules import triton
 from kernelwright.worker.rules.normal import normal_form
+from rule_findings import findings
 
 KERNEL = """
 import torch
@@ -32,10 +33,6 @@ CORES = {
     "import triton.language.core as core": "core", "from triton.language import core": "core", "": "tl.core",
     "import triton.language.core as own": "own",
 }  # fmt: skip
-
-
-def findings(source: str) -> list[str]:
-    return [str(finding) for finding in triton.check(source).findings]
 
 
 def made_of(top: str, line: str) -> str:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from kernelwright.source import parse as syntax
-from kernelwright.worker.rules import triton
 from kernelwright.worker.rules.normal import normal_form
 from kernelwright.worker.rules.questions import ANSWER, LONGEST, answered, asked, indirect, questions
+from rule_findings import findings
 
 HEAD = """
 import importlib.util, math, os, sys, time
@@ -43,10 +43,6 @@ def kernel_function(x):
     scaled[(1,)](x, out, x.numel(), BLOCK=256)
     return out
 """
-
-
-def findings(source: str) -> list[str]:
-    return [str(finding) for finding in triton.check(source).findings]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from kernelwright.source import parse as syntax
 from kernelwright.worker.rules import triton
 from kernelwright.worker.rules.normal import normal_form
 from kernelwright.worker.rules.rebound import replaced
+from rule_findings import findings
 
 HEAD = """
 import torch
@@ -35,10 +36,6 @@ def kernel_function(x):
     copy[(1,)](x, out, x.numel(), BLOCK=256)
     return out
 """
-
-
-def findings(source: str) -> list[str]:
-    return [str(finding) for finding in triton.check(source).findings]
 
 
 @pytest.mark.parametrize("between", ["", "ROWS = 4\n", "def other(n=ROWS):\n    return copy\n", "import math\n"])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kernelwright.worker.rules import triton
 from kernelwright.worker.rules.normal import normal_form
+from rule_findings import findings
 
 KERNEL = """
 import torch
@@ -23,10 +23,6 @@ def kernel_function(x):
     copy[(1,)](x, out, x.numel(), BLOCK=256)
     return out
 """
-
-
-def findings(source: str) -> list[str]:
-    return [str(finding) for finding in triton.check(source).findings]
 
 
 def with_body(line: str, head: str = "") -> str:
