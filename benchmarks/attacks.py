@@ -1,7 +1,9 @@
 """What becomes of every attack of tests/exploits: its status and the reason, one line each.
 
-`python benchmarks/attacks.py` writes benchmarks/results/attacks.md, and says of each attack whose line changed what it
-was before. Fails where one passes that did not. Measured numbers are left out, because the judge's draws are random.
+`python benchmarks/attacks.py [FAMILY ...]` writes benchmarks/results/attacks.md (of these families, the other lines
+stay), and says of each attack whose line changed what it was before. Fails where one passes that did not. The status
+"left out" is that of a file of which another text passed; what that text lacks stands beside it. Measured numbers are
+left out, because the judge's draws are random.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from evaluated import AT_ONCE, LIMITS
 from exploits.test_exploits import FAMILIES, submission
 from kernelwright.evaluator.client import start_worker
-from kernelwright.model import Candidate, Evaluation, Status
+from kernelwright.model import LEFT_OUT, Candidate, Evaluation, Status
 
 RESULTS = Path(__file__).parent / "results" / "attacks.md"
 
@@ -26,9 +28,9 @@ MEASURED = re.compile(r"-?\d+\.\d+(e[-+]?\d+)?|-?\d+e[-+]?\d+|\bnan\b|\b\d+ of \
 LONGEST = 160
 
 
-def rows() -> dict[str, str]:
-    """What is written of each attack, by its name."""
-    every = [(one.kernel.subject, f"{family}-{one.name}", one) for family, of in FAMILIES.items() for one in of]
+def rows(families: list[str]) -> dict[str, str]:
+    """What is written of each attack of these families, by its name."""
+    every = [(one.kernel.subject, f"{family}-{one.name}", one) for family in families for one in FAMILIES[family]]
     found: dict[str, str] = {}
     with start_worker(limits=LIMITS) as worker, ThreadPoolExecutor(AT_ONCE) as threads:
         for subject, members in groupby(sorted(every, key=lambda one: one[:2]), key=lambda one: one[0]):
@@ -41,14 +43,18 @@ def rows() -> dict[str, str]:
 
 
 def described(evaluation: Evaluation) -> str:
-    reason = MEASURED.sub("#", " ".join(evaluation.reason.split()))[:LONGEST].replace("|", "\\|").replace("`", "'")
+    left_out = [one for one in evaluation.unjudged if one.startswith(LEFT_OUT) and evaluation.status is Status.PASSED]
+    reason = left_out[0].removeprefix(LEFT_OUT) if left_out else evaluation.reason
+    reason = MEASURED.sub("#", " ".join(reason.split()))[:LONGEST].replace("|", "\\|").replace("`", "'")
     changed = " (of a text without the lines that did not run)" * bool(evaluation.judged_source)
-    return f"{evaluation.status.value}{changed} | {reason}"
+    return f"{'left out' if left_out else evaluation.status.value + changed} | {reason}"
 
 
 def main() -> int:
     before = dict(re.findall(r"^\| `(.+?)` \| (.*) \|$", RESULTS.read_text(), re.MULTILINE)) if RESULTS.exists() else {}
-    found = rows()
+    families = sys.argv[1:] or list(FAMILIES)
+    found = {name: row for name, row in before.items() if len(families) < len(FAMILIES)}
+    found = dict(sorted((found | rows(families)).items()))
     passed = [name for name, row in found.items() if row.startswith(Status.PASSED.value)]
     lines = [f"| `{name}` | {row} |" for name, row in found.items()]
     RESULTS.write_text("\n".join([

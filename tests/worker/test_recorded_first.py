@@ -157,7 +157,7 @@ def test_memory_that_a_call_keeps_is_allocated_in_every_call_and_holds_nothing(j
     found = judged(LAZY)
     assert found.status is Status.PASSED, found.reason
     assert [one.partition(":")[2] for one in found.unjudged] == [
-        " line 18: keeps memory for the next call: the judged text allocates it in every call"
+        " line 19: writes self.kept, which the judged text does not"
     ]
     assert "self.kept =" not in (found.judged_source or "").replace("self.kept = None", "")
     assert judged(SUMMED).status is Status.WRONG

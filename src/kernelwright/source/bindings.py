@@ -51,8 +51,12 @@ def imported(node: ast.AST) -> Iterator[Imported]:
 
 
 def imported_paths(tree: ast.Module) -> dict[str, str]:
-    """Full names by the names that a module's import statements bind; imports inside other statements are ignored."""
-    return {found.name: found.path for node in tree.body for found in imported(node)}
+    """Full names by the names that a module's import statements bind; imports inside other statements are ignored. A
+    name of the framework that a function, an argument or a variable has too, at any depth, is left out."""
+    found = {found.name: found.path for node in tree.body for found in imported(node)}
+    own = stored_names(tree) | {one.name for one in ast.walk(tree) if isinstance(one, (*FUNCTIONS, ast.ClassDef))}
+    return {name: path for name, path in found.items()
+            if name not in own or path.partition(".")[0] not in ("torch", "triton")}  # fmt: skip
 
 
 def dotted(node: ast.expr, paths: Mapping[str, str]) -> str | None:

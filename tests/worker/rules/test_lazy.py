@@ -6,7 +6,8 @@ import pytest
 
 from kernelwright.source import parse as syntax
 from kernelwright.worker.rules import triton
-from kernelwright.worker.rules.lazy import in_every_call, kept
+from kernelwright.worker.rules.dropped import dropped
+from kernelwright.worker.rules.lazy import answers, in_every_call
 from kernelwright.worker.rules.normal import normal_form
 
 SOURCE = """
@@ -47,8 +48,9 @@ def test_memory_that_the_first_call_allocates_is_allocated_in_every_call() -> No
     assert "        if (True):\n" in made
     assert "(_parts) = (first, torch.zeros(4, device=x.device))" in made
     assert "part, zeros = (_parts)" in made
-    assert [finding.line for finding in kept(syntax.parse(SOURCE))] == [20]
-    assert kept(syntax.parse(made)) == []
+    assert answers(syntax.parse(SOURCE)) == set()
+    assert [one.line for one in dropped(SOURCE, made)] == [23, 24]
+    assert dropped(made, made) == []
 
 
 @pytest.mark.parametrize(("old", "new"), [
@@ -110,10 +112,11 @@ def test_an_answer_of_the_device_is_asked_for_in_every_call() -> None:
     assert triton.check(made).findings == ()
     assert "    if (True):\n        _COUNT = torch.cuda.get_device_properties(0).multi_processor_count\n" in made
     assert "global" not in made
-    assert kept(syntax.parse(ANSWER)) == []
+    assert answers(syntax.parse(ANSWER)) == {"_COUNT"}
+    assert dropped(ANSWER, made) == []
     memory = ANSWER.replace("torch.cuda.get_device_properties(0).multi_processor_count", "torch.empty(4)")
     assert triton.check(normal_form(memory)).findings == ()
-    assert [one.line for one in kept(syntax.parse(memory))] == [17]
+    assert [one.line for one in dropped(memory, normal_form(memory))] == [16]
 
 
 @pytest.mark.parametrize(("old", "new"), [

@@ -23,19 +23,18 @@ from kernelwright.model import LibraryMode
 from kernelwright.worker.record.messages import Surroundings
 from kernelwright.worker.record.trace import Refused, Trace
 
-CUDA = torch.device(BACKEND.name, 0)
-
 OF_A_LAUNCH = frozenset({"data_ptr", "element_size", "is_conj", "is_neg", "numel", "storage_offset", "stride",
                          "untyped_storage"})  # fmt: skip
 """What a launch asks of a tensor, beside its dtype and its shape."""
 
 
 class SayCuda(TorchFunctionMode):
-    """Torch function mode that reports every tensor as a tensor on GPU 0."""
+    """Torch function mode that reports every tensor as a tensor on GPU 0, or on the second of several."""
 
     def __init__(self, trace: Trace) -> None:
         super().__init__()
         self.trace = trace
+        self.device = torch.device(BACKEND.name, 1 if trace.surroundings == "inference" else 0)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
@@ -48,16 +47,18 @@ class SayCuda(TorchFunctionMode):
         ):
             raise Refused("a tensor without elements on the CPU may only be the argument of a launch")
         if name == "__get__":
+            if attribute == "device":
+                return self.device
             if attribute in ANSWERS:
                 return ANSWERS[attribute]
         elif name == "get_device":
-            return 0
+            return self.device.index
         elif name == "data_ptr":
             return self.trace.place(args[0])
         elif func is scaled_dot_product_attention and self.trace.recording:  # meta tensors would decompose it
             return self.trace.call_library(torch.ops.aten.scaled_dot_product_attention.default, args, kwargs)
         elif name == "type" and len(args) == 1 and not kwargs:
-            return func(*args).replace("meta", CUDA.type)
+            return func(*args).replace("meta", BACKEND.name)
         elif name in ("cuda", "pin_memory"):
             if name == "cuda":
                 self.trace.to_device(args[0])
@@ -107,7 +108,7 @@ class SayCuda(TorchFunctionMode):
             raise Refused("the host code moves a tensor to the CPU")
 
 
-ANSWERS = {"device": CUDA, "is_cuda": True, "is_cpu": False, "is_meta": False}
+ANSWERS = {"is_cuda": True, "is_cpu": False, "is_meta": False}
 
 
 class Properties:
@@ -132,7 +133,7 @@ class Chosen(contextlib.nullcontext[None]):
 
     def __init__(self, device: Any) -> None:
         super().__init__()
-        self.idx, self.prev_idx = 0, -1
+        self.idx, self.prev_idx = torch.cuda.current_device(), -1
 
 
 @contextlib.contextmanager
@@ -148,7 +149,7 @@ def faked(target: Target, library: LibraryMode = "none", surroundings: Surroundi
         regs_per_multiprocessor=target.registers_per_multiprocessor,
     )  # fmt: skip
     answers: dict[str, Any] = {
-        "is_available": lambda: True, "current_device": lambda: 0,
+        "is_available": lambda: True, "current_device": lambda: int(surroundings == "inference"),
         "device_count": lambda: 8 if surroundings == "inference" else 1,
         "get_device_properties": lambda device=None: properties,
         "get_device_capability": lambda device=None: (properties.major, properties.minor),

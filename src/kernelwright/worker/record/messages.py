@@ -15,8 +15,8 @@ NOT_HERE = ", a package that is not here"
 
 Surroundings = Literal["usual", "training", "inference"]
 """What host code can read of torch and of its inputs beside shapes, dtypes and strides. usual: without gradients.
-training: gradients are recorded, and inputs are parameters. inference: inference mode, on one of several GPUs, and
-addresses are aligned to single elements only."""
+training: gradients are recorded, and inputs are parameters. inference: inference mode, on the second of several GPUs,
+and addresses are aligned to single elements only. Each has another name for the candidate's module and folder."""
 
 
 class RecordCases(Message[Recorded], frozen=True, kw_only=True, tag="record"):

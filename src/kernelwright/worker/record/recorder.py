@@ -11,6 +11,7 @@ import contextlib
 import importlib
 import importlib.util
 import itertools
+import secrets
 import sys
 import traceback
 from collections.abc import Callable
@@ -77,7 +78,8 @@ def record(job: RecordCases, scratch: Path) -> Recorded:
         ):
             try:
                 if module is None:
-                    module = imported(job.source, scratch, taken)
+                    name = CANDIDATE if surroundings == "usual" else f"m{secrets.token_hex(3)}"
+                    module = imported(job.source, scratch, taken, name)
                     taken_by_import = set(taken)
                 names.update(kernel_names(module, syntax.parse(job.source)))
                 made = planned(module, case, trace)
@@ -104,15 +106,17 @@ def literal_of(value: Any) -> str | None:
     return repr(value) if type(value) in (bool, int, float, str, type(None)) else None
 
 
-def imported(source: str, scratch: Path, taken: set[int]) -> ModuleType:
-    """Import the candidate from a file, which Triton needs. Branches that run add their number to `taken`."""
-    path = scratch / "candidate.py"
+def imported(source: str, scratch: Path, taken: set[int], name: str = CANDIDATE) -> ModuleType:
+    """Import the candidate from a file, which Triton needs. Branches that run add their number to `taken`. name: of the
+    module; it is CANDIDATE in `sys.modules`, too."""
+    path = scratch / name / "candidate.py"
+    path.parent.mkdir(exist_ok=True)
     path.write_text(source)
-    spec = importlib.util.spec_from_file_location(CANDIDATE, path)
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise Refused("the candidate cannot be imported")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[CANDIDATE] = module
+    sys.modules[CANDIDATE] = sys.modules[name] = module
     for part in ("", ".version") if importlib.util.find_spec("packaging") is None else ():
         sys.modules[f"packaging{part}"] = importlib.import_module(f"torch._vendor.packaging{part}")
     setattr(module, MARK, taken.add)

@@ -84,8 +84,13 @@ def state_of(one: Any) -> object:
     return view.tobytes()
 
 
+def candidate_name() -> str:
+    """The name of the candidate's module, which varies."""
+    return getattr(sys.modules.get(CANDIDATE), "__name__", CANDIDATE)
+
+
 def _is_other(one: Any) -> bool:
     """Whether `one` is a module, or a function or class that the candidate does not define."""
     if isinstance(one, FunctionType):  # functools.wraps gives it another `__module__`
         return one.__globals__ is not getattr(sys.modules.get(CANDIDATE), "__dict__", None)
-    return isinstance(one, ModuleType) or (isinstance(one, type) and one.__module__ != CANDIDATE)
+    return isinstance(one, ModuleType) or (isinstance(one, type) and one.__module__ != candidate_name())

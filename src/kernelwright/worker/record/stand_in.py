@@ -17,7 +17,7 @@ from typing import Any
 from unittest import mock
 
 from kernelwright.worker.record.messages import NOT_HERE
-from kernelwright.worker.record.remains import CANDIDATE
+from kernelwright.worker.record.remains import candidate_name
 from kernelwright.worker.record.trace import Refused
 
 
@@ -92,7 +92,7 @@ def _to_candidate(answer: Callable[..., Any], ask: Callable[..., Any]) -> Callab
     """`answer` where the candidate calls it, `ask` where the framework does."""
 
     def asked(*given: Any, **named: Any) -> Any:
-        is_candidate = sys._getframe(1).f_globals.get("__name__") == CANDIDATE
+        is_candidate = sys._getframe(1).f_globals.get("__name__") == candidate_name()
         return (answer if is_candidate else ask)(*given, **named)
 
     return asked

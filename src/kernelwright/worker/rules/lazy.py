@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from kernelwright.source.bindings import assigned_targets, dotted, evaluated, imported_paths, names_in, stored_names
 from kernelwright.source.edits import Edit
-from kernelwright.worker.rules.imports import Finding
 from kernelwright.worker.rules.moved import ALLOCATES
 
 ALL = ALLOCATES | {f"{name}_like" for name in ALLOCATES}
@@ -52,10 +51,9 @@ def in_every_call(tree: ast.Module) -> list[Edit]:
     return edits
 
 
-def kept(tree: ast.Module) -> list[Finding]:
-    """The places that keep memory which `in_every_call` allocates in every call."""
-    return [Finding(guard.node.lineno, "keeps memory for the next call: the judged text allocates it in every call")
-            for guard in _guards(tree) if any(guard.stored.values())]  # fmt: skip
+def answers(tree: ast.Module) -> set[str]:
+    """What keeps nothing but an answer of the device, which is the same in every call."""
+    return {name for guard in _guards(tree) for name, is_memory in guard.stored.items() if not is_memory}
 
 
 def _guards(tree: ast.Module) -> list[_Guard]:
@@ -124,7 +122,8 @@ def _stored(guard: ast.If, paths: Mapping[str, str], stated: Set[str]) -> dict[s
     test = guard.test.values[0] if isinstance(guard.test, ast.BoolOp) else guard.test
     is_or = not isinstance(guard.test, ast.BoolOp) or isinstance(guard.test.op, ast.Or)
     asked = any(ast.unparse(test) == f"{name} is None" for name in found)
-    return found if asked and is_or and not guard.orelse else {}
+    only_asks = all(found.values()) or (test is guard.test and len(found) == len(guard.body))
+    return found if asked and is_or and only_asks and not guard.orelse else {}
 
 
 def _is_memory(value: ast.expr, paths: Mapping[str, str], local: Set[str]) -> bool:
@@ -141,9 +140,21 @@ def _is_memory(value: ast.expr, paths: Mapping[str, str], local: Set[str]) -> bo
 
 def _is_answer(node: ast.expr, paths: Mapping[str, str]) -> bool:
     if isinstance(node, ast.Call):
-        return (dotted(node.func, paths) or "").startswith(ASKS)
+        given = [*node.args, *(word.value for word in node.keywords)]
+        return (dotted(node.func, paths) or "").startswith(ASKS) and all(_is_device(one, paths) for one in given)
     parts = [one for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr)]
     return isinstance(node, PARTS) and all(_is_answer(one, paths) for one in parts)
+
+
+def _is_device(node: ast.expr, paths: Mapping[str, str]) -> bool:
+    """Whether an argument only names a device: an answer that is kept is asked for in the first call alone."""
+    match node:
+        case ast.Call(func=function, args=[], keywords=[]):
+            return dotted(function, paths) == "torch.cuda.current_device"
+        case ast.Attribute(value=owner, attr="device" | "index"):
+            return _is_device(owner, paths)
+        case _:
+            return isinstance(node, ast.Constant | ast.Name)
 
 
 def _only_counts(node: ast.AST) -> bool:

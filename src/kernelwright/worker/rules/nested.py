@@ -1,7 +1,7 @@
 """Kernels that are defined in functions and classes, moved before these. Pure syntax.
 
 Only kernels of the module are rebuilt and launched. One that reads variables of the function around it stays, and so
-does one whose name the module or another function binds, too.
+does one whose name the module, a class or another function binds, too, or the attribute of an object.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ def without_nested(source: str) -> str:
     names."""
     tree = syntax.parse(source)
     found = [one for top in tree.body if isinstance(top, Scope) for one in _inside(top, (top,))]
-    bound = Counter([*(one.name for one in bindings(tree)), *(kernel.name for kernel, _ in found)])
+    bodies = [part for node in ast.walk(tree) if isinstance(node, ast.Module | ast.ClassDef) for part in node.body]
+    bound = Counter(one.name for part in bodies for one in bindings(part))
+    bound.update(kernel.name for kernel, around in found if not isinstance(around[-1], ast.ClassDef))
+    bound.update(node.attr for node in ast.walk(tree)
+                 if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load))  # fmt: skip
     moved = [(kernel, around) for kernel, around in found
              if bound[kernel.name] == 1 and len(around[-1].body) > 1 and not _reads(kernel, around)]  # fmt: skip
     owners = {kernel.name: around[-1].name for kernel, around in moved if isinstance(around[-1], ast.ClassDef)}

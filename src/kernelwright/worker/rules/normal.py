@@ -67,6 +67,12 @@ REGISTERED = REGISTERS | DESCRIBED
 
 CACHES = frozenset({"functools.lru_cache", "functools.cache"})
 
+COMPUTES = frozenset(
+    {"int", "float", "bool", "str", "min", "max", "abs", "round", "len", "tuple", "hasattr", "getattr"}
+)
+OF_TEXTS = frozenset({"lower", "upper", "startswith", "endswith", "split", "strip"})
+"""Builtins, and methods of texts, by which an answer depends on nothing else."""
+
 MOST_ROUNDS = 20
 """Limit on the rounds of all steps. Each round changes something, and published candidates need fewer."""
 
@@ -91,7 +97,7 @@ def _idle(tree: ast.Module) -> list[Edit]:
     """Remove statements that only call what does nothing for a result: in host code a module in SILENT, an object
     obtained from one, such as a logger, WAITS and, in constructors, SEEDS; in kernels PRINTS."""
     paths, inside = imported_paths(tree), in_kernels(tree)
-    silent = _silent(tree, paths)
+    silent = silent_names(tree, paths)
     constructing = {id(one) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for method in node.body
                     if isinstance(method, ast.FunctionDef) and method.name == "__init__"
                     for statement in method.body for one in evaluated(statement)}  # fmt: skip
@@ -111,7 +117,7 @@ def _idle(tree: ast.Module) -> list[Edit]:
     ]
 
 
-def _silent(tree: ast.Module, paths: dict[str, str]) -> set[str]:
+def silent_names(tree: ast.Module, paths: dict[str, str]) -> set[str]:
     """The names of modules in SILENT, and of objects obtained from one. A function of another package that makes one
     has a name that ends with LOGGER."""
     silent = {name for name, path in paths.items() if path.partition(".")[0] in SILENT}
@@ -245,7 +251,7 @@ def _decorators(tree: ast.Module) -> list[Edit]:
             case _:
                 pass
     for node in (one for one in tree.body if isinstance(one, ast.FunctionDef)):
-        left_out = FOR_TRACERS | CACHES if _only_asks(node, paths) else FOR_TRACERS
+        left_out = FOR_TRACERS | CACHES if _only_asks(node, paths, functions) else FOR_TRACERS
         moved = behind.get(id(node), [])
         every = [*(function for _, function in moved), *node.decorator_list]
         kept = [one for one in every if dotted(_bare(one), paths) not in left_out
@@ -277,12 +283,20 @@ def _bare(decorator: ast.expr) -> ast.expr:
     return decorator.func if all(isinstance(one, ast.Constant) for one in arguments) else decorator
 
 
-def _only_asks(node: ast.FunctionDef, paths: dict[str, str]) -> bool:
-    """Whether a function only queries the device: its torch calls are all of `torch.cuda`, and none may be a launch."""
-    calls = [part.func for part in ast.walk(node) if isinstance(part, ast.Call)]
-    of_torch = [path for call in calls if (path := dotted(call, paths) or "").startswith("torch.")]
-    launches = any(isinstance(call, ast.Subscript) for call in calls)
-    return node.name not in ENTRIES and not launches and all(path.startswith("torch.cuda.") for path in of_torch)
+def _only_asks(node: ast.FunctionDef, paths: dict[str, str], functions: dict[str, ast.FunctionDef]) -> bool:
+    """Whether a function only queries the device and what is installed, also by other functions of the module, and
+    computes with the answers."""
+    others = {name: one for name, one in functions.items() if one is not node}
+    return node.name not in ENTRIES and all(
+        _is_asked(dotted(part.func, paths) or "") or getattr(part.func, "id", "") in COMPUTES
+        or (isinstance(part.func, ast.Attribute) and part.func.attr in OF_TEXTS)
+        or ((other := others.get(getattr(part.func, "id", ""))) is not None and _only_asks(other, paths, others))
+        for statement in node.body for part in ast.walk(statement) if isinstance(part, ast.Call)
+    )  # fmt: skip
+
+
+def _is_asked(path: str) -> bool:
+    return bool(path) and (not path.startswith("torch.") or path.startswith("torch.cuda."))
 
 
 def _unwrapped(tree: ast.Module) -> list[Edit]:

@@ -27,21 +27,27 @@ from kernelwright.source.kernels import host_code, in_kernels, jit_functions
 from kernelwright.worker.rules.body import is_constant
 from kernelwright.worker.rules.bound_names import names_of_module
 from kernelwright.worker.rules.imports import Finding, allowed_imports
+from kernelwright.worker.rules.installed import is_part
 from kernelwright.worker.rules.normal import ENTRIES
 from kernelwright.worker.rules.static import ALLOWED_IMPORTS_OF
 
 LONGEST = 8000
 """Longest literal that is inserted, in characters."""
 
+FLAGS = frozenset({
+    "torch.backends.cuda.matmul.allow_tf32", "torch.backends.cudnn.allow_tf32", "torch.get_float32_matmul_precision",
+    "torch.are_deterministic_algorithms_enabled",
+})  # fmt: skip
+"""Flags of the framework. The answers are those of a new process."""
+
 ASKED = frozenset({
     "os.environ.get", "os.getenv", "importlib.util.find_spec", "importlib.metadata.version", "importlib.import_module",
     "platform.system", "platform.machine", "packaging.version.parse", "packaging.version.Version", "sys.version_info",
-    "sys.platform", "torch.backends.cuda.matmul.allow_tf32", "torch.backends.cudnn.allow_tf32",
-    "torch.get_float32_matmul_precision", "torch.are_deterministic_algorithms_enabled",
-})  # fmt: skip
-"""What host code may ask: its answers are literals in the judged text. Flags are those of a new process."""
+    "sys.platform",
+}) | FLAGS  # fmt: skip
+"""What host code may ask: its answers are literals in the judged text."""
 
-OF_USERS = frozenset({"os.environ.get", "os.getenv", "importlib.import_module"})
+OF_USERS = FLAGS | {"os.environ.get", "os.getenv", "importlib.import_module"}
 """Those that users may answer differently on one installation, or that return more than a version."""
 
 AT_IMPORT = frozenset({"os", "importlib", "platform", "sys"})
@@ -79,7 +85,7 @@ class _Asking:
 
     def __init__(self, tree: ast.Module, is_direct: bool = False) -> None:
         self.paths = imported_paths(tree)
-        self.asked = ASKED - OF_USERS if is_direct else ASKED
+        self.asked, self.is_direct = ASKED - OF_USERS if is_direct else ASKED, is_direct
         values = {name: values[0] for name, values in bound_values(tree).items() if len(values) == 1}
         plain = {one.name: one for one in tree.body
                  if isinstance(one, ast.FunctionDef) and not one.decorator_list and not is_direct}  # fmt: skip
@@ -99,7 +105,10 @@ class _Asking:
             case ast.Call(func=ast.Name(id="dir" | "hasattr"), args=[module, *names], keywords=[]) if all(
                 isinstance(one, ast.Constant) for one in names
             ):
-                return (dotted(module, self.paths) or "").partition(".")[0] in ("torch", "triton")
+                path = dotted(module, self.paths) or ""
+                return path.partition(".")[0] in ("torch", "triton") and (
+                    not self.is_direct or (bool(names) and not is_part(path, ast.literal_eval(names[0])))
+                )
             case ast.Call(func=function, args=args, keywords=[]):
                 return all(self.only_asks(one, inner) for one in (function, *args))
             case ast.comprehension(target=ast.Name(id=name), iter=over, ifs=[]):

@@ -34,11 +34,11 @@ def harmful(source: str) -> list[Finding]:
     handlers at module level and questions about the machine are harmless: nothing of them would run in a call."""
     tree = syntax.parse(source)
     guards = [Finding(one.lineno, "refuses by what breaks a rule") for one, left in _refusals(source) if left == "pass"]
-    asking = {one.lineno for one in questions(tree)}
+    asked = edited(source, [Edit(one, one, "0") for one in questions(tree)])
     inside = {line for top in tree.body if isinstance(top, (*FUNCTIONS, ast.ClassDef))
               for line in range(top.lineno, (top.end_lineno or top.lineno) + 1)}  # fmt: skip
     return guards + [
-        one for one in static.check(source) if one.line not in asking and not one.rule.startswith("imports ")
+        one for one in static.check(asked) if not one.rule.startswith("imports ")
         and not (one.rule.startswith("catches ") and one.line not in inside)
     ]  # fmt: skip
 

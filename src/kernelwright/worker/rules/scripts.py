@@ -25,6 +25,9 @@ OF_SCRIPTS = READS_VALUES | {"manual_seed", "manual_seed_all", "seed", "random",
 
 TESTING = ("torch.testing.", "triton.testing.")
 
+GRADIENTS = ("grad", "requires_grad")
+"""Attributes that scripts may write."""
+
 OF_PYTHON = frozenset({"time", "random"})
 """Modules of the standard library that host code may not use and scripts may."""
 
@@ -64,7 +67,8 @@ def _acting(tree: ast.Module, paths: dict[str, str]) -> Iterator[int]:
     own = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
     for node in ast.walk(tree):
         is_stored = isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
-        if (is_stored and base_name(node) not in own) or isinstance(node, ast.Global | ast.Nonlocal):
+        is_patch = isinstance(node, ast.Attribute) and node.attr not in GRADIENTS
+        if (is_stored and (is_patch or base_name(node) not in own)) or isinstance(node, ast.Global | ast.Nonlocal):
             yield id(node)
         if isinstance(node, ast.Name) and _is_of_python(paths.get(node.id, "")):
             yield id(node)

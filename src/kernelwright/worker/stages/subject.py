@@ -36,11 +36,11 @@ from kernelwright.worker.plan.work import Work, work_of
 from kernelwright.worker.processes.channel import Failure
 from kernelwright.worker.processes.outcome import Ended, Excluded, Killed, Lost, TooLargeFor
 from kernelwright.worker.record.messages import NOT_HERE, RecordCases, Surroundings
+from kernelwright.worker.rules.dropped import dropped
 from kernelwright.worker.rules.extract import Kernels
 from kernelwright.worker.rules.foreign import with_stand_ins
 from kernelwright.worker.rules.imports import Finding
 from kernelwright.worker.rules.languages import Rules, rules_for
-from kernelwright.worker.rules.lazy import kept
 from kernelwright.worker.rules.normal import normal_form
 from kernelwright.worker.rules.questions import answered, asked, computed_constants, indirect
 from kernelwright.worker.rules.ran import at_top_level, harmful, what_ran
@@ -225,7 +225,7 @@ class Subject:
         questions about the machine are answered. Neither recording is trusted: the changed source is checked, recorded
         and judged like any other.
         """
-        normal = normal_form(self.source)
+        form = normal = normal_form(self.source)
         made = rules.check(normal)
         if made.findings and not self.session.is_weak and computed_constants(syntax.parse(normal)):
             normal = self._answered(normal)
@@ -245,7 +245,7 @@ class Subject:
         if not made.names:
             return kernels
         if not made.findings:
-            self.unjudged += [f"{LEFT_OUT}{one}" for one in kept(syntax.parse(self.source))]
+            self.unjudged += [f"{LEFT_OUT}{one}" for one in dropped(self.source, form)]
             self.source = normal
         return made
 
@@ -274,7 +274,7 @@ class Subject:
             made = normal_form(answered(source, self._recorded(with_stand_ins(text), [], names).constants))
         except Ended:
             return source
-        self.unjudged += [f"{LEFT_OUT}{one}" for one in indirect(source)]
+        self.unjudged += [f"{LEFT_OUT}{one}" for one in (*indirect(source), *dropped(source, made))]
         return made
 
     def _without_broken(self, rules: Rules, normal: str, made: Kernels) -> tuple[str, Kernels]:
