@@ -28,6 +28,13 @@ def meta(spec: TensorSpec) -> torch.Tensor:
     return storage.as_strided(spec.shape, spec.stride, spec.offset)
 
 
+def trained(tensor: torch.Tensor) -> torch.nn.Parameter:
+    """A parameter as it is after a first step of training."""
+    made = torch.nn.Parameter(tensor)
+    made.grad = torch.empty_like(tensor)
+    return made
+
+
 def adopt(model: torch.nn.Module, parameters: dict[str, torch.Tensor]) -> None:
     """Replace the parameters and buffers of a candidate's module by those of the reference that it means; refuses
     another shape under the same name.
@@ -44,7 +51,10 @@ def adopt(model: torch.nn.Module, parameters: dict[str, torch.Tensor]) -> None:
             raise Refused(f"the parameter {name} has shape {tuple(tensor.shape)}, the reference's {tuple(given.shape)}")
         holder, leaf = model.get_submodule(name.rpartition(".")[0]), name.rpartition(".")[2]
         is_parameter = isinstance(tensor, torch.nn.Parameter)
-        setattr(holder, leaf, torch.nn.Parameter(given, requires_grad=False) if is_parameter else given)
+        if is_parameter:
+            is_trained = torch.is_grad_enabled() and given.is_floating_point()
+            given = trained(given) if is_trained else torch.nn.Parameter(given, requires_grad=False)
+        setattr(holder, leaf, given)
 
 
 def forward_arguments(case: CaseShape, inputs: list[Any]) -> tuple[list[Any], dict[str, Any]]:

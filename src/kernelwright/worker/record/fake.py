@@ -16,6 +16,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
+from triton.runtime.driver import driver
 
 from kernelwright.devices import Target
 from kernelwright.devices.backend import BACKEND
@@ -136,6 +137,10 @@ class Chosen(contextlib.nullcontext[None]):
         self.idx, self.prev_idx = torch.cuda.current_device(), -1
 
 
+def _device() -> torch.device:
+    return torch.device(BACKEND.name, torch.cuda.current_device())
+
+
 @contextlib.contextmanager
 def faked(target: Target, library: LibraryMode = "none", surroundings: Surroundings = "usual") -> Iterator[Trace]:
     """Context in which tensors are fake, `torch.cuda` describes `target`, and the trace sees every operator. library:
@@ -163,6 +168,8 @@ def faked(target: Target, library: LibraryMode = "none", surroundings: Surroundi
         for name, answer in answers.items():
             answer.__name__ = name
             stack.enter_context(mock.patch.object(torch.cuda, name, answer))
+        for name, answer in (("get_current_device", torch.cuda.current_device), ("get_active_torch_device", _device)):
+            stack.enter_context(mock.patch.object(driver.active, name, answer))
         stack.enter_context(mode())
         stack.enter_context(trace)
         stack.enter_context(SayCuda(trace))

@@ -15,8 +15,9 @@ NOT_HERE = ", a package that is not here"
 
 Surroundings = Literal["usual", "training", "inference"]
 """What host code can read of torch and of its inputs beside shapes, dtypes and strides. usual: without gradients.
-training: gradients are recorded, and inputs are parameters. inference: inference mode, on the second of several GPUs,
-and addresses are aligned to single elements only. Each has another name for the candidate's module and folder."""
+training: gradients are recorded, and inputs are parameters that have a gradient, as weights are. inference: inference
+mode, on the second of several GPUs; inputs are parts of larger tensors, aligned to single elements only. Each has
+another name for the candidate's module and folder."""
 
 
 class RecordCases(Message[Recorded], frozen=True, kw_only=True, tag="record"):

@@ -14,7 +14,7 @@ import itertools
 import secrets
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,7 +37,7 @@ from kernelwright.worker.plan.structure import result_of
 from kernelwright.worker.processes.channel import Channel
 from kernelwright.worker.processes.commands import Options
 from kernelwright.worker.record.autograd_function import ForwardAndBackward, is_autograd_function
-from kernelwright.worker.record.calling import adopt, bind_arguments, forward_arguments, meta
+from kernelwright.worker.record.calling import adopt, bind_arguments, forward_arguments, meta, trained
 from kernelwright.worker.record.fake import faked
 from kernelwright.worker.record.launches import RecordLaunches, kernel_names
 from kernelwright.worker.record.messages import Confined, RecordCases, Surroundings
@@ -184,7 +184,7 @@ def one_call(
     inputs = [given(spec, trace) if isinstance(spec, TensorSpec) else spec for spec in case.inputs]
     for name, tensor in zip(case.input_names, inputs, strict=False):
         if isinstance(tensor, torch.Tensor):
-            trace.bind(tensor, "input", name)
+            trace.bind(tensor, "input", name, before=_before(tensor.shape, trace))
     for name, tensor in parameters.items():
         trace.bind(tensor, "parameter", name)
     args, kwargs = arguments(inputs)
@@ -218,9 +218,13 @@ def one_call(
 
 def given(spec: TensorSpec, trace: Trace) -> torch.Tensor:
     """A tensor for an input, as the surroundings have it."""
-    tensor = meta(spec)
-    is_parameter = trace.surroundings == "training" and tensor.is_floating_point()
-    return torch.nn.Parameter(tensor) if is_parameter else tensor
+    tensor = meta(msgspec.structs.replace(spec, offset=spec.offset + _before(spec.shape, trace)))
+    return trained(tensor) if trace.surroundings == "training" and tensor.is_floating_point() else tensor
+
+
+def _before(shape: Sequence[int], trace: Trace) -> int:
+    """How many elements are in front of an input in its storage, beside those that its layout says."""
+    return 16 * (trace.surroundings == "inference" and all(shape))
 
 
 def tensors_of(what: str, result: Any) -> tuple[torch.Tensor, ...]:

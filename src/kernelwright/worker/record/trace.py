@@ -93,15 +93,18 @@ class Trace(TorchDispatchMode):
         self.elsewhere: set[int] = set()  # storages without elements that are not on the device
         self.buffers: dict[int, Buffer] = {}
         self.by_storage: dict[int, int] = {}
+        self.before: dict[int, int] = {}  # by buffer, bytes of its storage in front of it
         self.constants: dict[int, Any] = {}
         self.steps: list[PlanStep] = []
         self.forward: Forward | None = None
 
-    def bind(self, tensor: torch.Tensor, origin: Any, name: str) -> None:
-        """Declare a tensor's storage as an input or parameter."""
+    def bind(self, tensor: torch.Tensor, origin: Any, name: str, before: int = 0) -> None:
+        """Declare a tensor's storage as an input or parameter. before: elements in front of it that are not its."""
         storage = tensor.untyped_storage()
         if storage._cdata not in self.by_storage:
-            self._new_buffer(tensor, origin, name)
+            number, left_out = self._new_buffer(tensor, origin, name), before * tensor.element_size()
+            self.before[number] = left_out
+            self.buffers[number] = Buffer(id=number, nbytes=storage.nbytes() - left_out, origin=origin, name=name)
 
     def view(self, tensor: torch.Tensor, what: str) -> View:
         """The plan's view of a tensor; refuses a tensor whose storage is not a buffer of the plan."""
@@ -117,8 +120,9 @@ class Trace(TorchDispatchMode):
                 f"reference{known and f' ({known})'}; what is computed from weights at construction cannot be "
                 "replayed, nor numbers that torch.tensor copies (torch.full fills memory with one)"
             )
+        offset = int(tensor.storage_offset()) - self.before.get(buffer, 0) // tensor.element_size()
         return View(buffer=buffer, dtype=str(tensor.dtype).removeprefix("torch."), shape=tuple(tensor.shape),
-                    stride=tuple(tensor.stride()), offset=int(tensor.storage_offset()))  # fmt: skip
+                    stride=tuple(tensor.stride()), offset=offset)  # fmt: skip
 
     def _spare(self, tensor: torch.Tensor, what: str) -> int | None:
         """The buffer of memory that construction only allocated: scratch of each call, whose values it never keeps."""
