@@ -153,7 +153,7 @@ class _Module:
                 module, _, last = path.rpartition(".")
                 is_known = not path.startswith("torch.") and (may_import(module, last) or not why_refused(path))
                 is_idle = is_foreign(module or path) or is_known or path in IDLE or path.startswith(IDLE_PARTS)
-                return is_idle or self._is_silent(function)
+                return (is_idle or self._is_silent(function)) and path not in normal.TRACERS
             case ast.Name():
                 return name in self.own | BUILTINS | self.silent
             case ast.Attribute(value=ast.Call(func=ast.Name(id="super"))):

@@ -285,13 +285,22 @@ def _bare(decorator: ast.expr) -> ast.expr:
 
 def _only_asks(node: ast.FunctionDef, paths: dict[str, str], functions: dict[str, ast.FunctionDef]) -> bool:
     """Whether a function only queries the device and what is installed, also by other functions of the module, and
-    computes with the answers."""
+    computes with the answers. Arguments are only asked with, compared and computed with: it returns none of them."""
     others = {name: one for name, one in functions.items() if one is not node}
-    return node.name not in ENTRIES and all(
-        _is_asked(dotted(part.func, paths) or "") or getattr(part.func, "id", "") in COMPUTES
-        or (isinstance(part.func, ast.Attribute) and part.func.attr in OF_TEXTS)
-        or ((other := others.get(getattr(part.func, "id", ""))) is not None and _only_asks(other, paths, others))
-        for statement in node.body for part in ast.walk(statement) if isinstance(part, ast.Call)
+    parts = [part for statement in node.body for part in ast.walk(statement)]
+    computed = {id(one) for part in parts if isinstance(part, ast.Call | ast.keyword | ast.BinOp | ast.Compare)
+                for one in ast.iter_child_nodes(part)}  # fmt: skip
+    computed |= {id(part.test) for part in parts if isinstance(part, ast.If | ast.IfExp)}
+    given = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
+    return (
+        node.name not in ENTRIES
+        and all(id(part) in computed for part in parts if isinstance(part, ast.Name) and part.id in given)
+        and all(
+            _is_asked(dotted(part.func, paths) or "") or getattr(part.func, "id", "") in COMPUTES
+            or (isinstance(part.func, ast.Attribute) and part.func.attr in OF_TEXTS)
+            or ((other := others.get(getattr(part.func, "id", ""))) is not None and _only_asks(other, paths, others))
+            for part in parts if isinstance(part, ast.Call)
+        )
     )  # fmt: skip
 
 

@@ -88,7 +88,7 @@ SETTERS = ("set_", "register_module_")
 ALLOWED_SETTERS = frozenset({"set_grad_enabled", "set_device", "set_allocator"})
 """Exceptions, which host code needs for its kernels."""
 
-SETS_ATTRIBUTES = frozenset({"update_wrapper", "make_dataclass", "total_ordering"})
+SETS_ATTRIBUTES = frozenset({"update_wrapper", "make_dataclass", "total_ordering", "setattr", "delattr"})
 """Functions that set attributes of their argument without a visible assignment."""
 DECORATORS_ONLY = frozenset({"wraps", "dataclass"})
 """Functions of the same kind that are allowed as decorators above a definition."""

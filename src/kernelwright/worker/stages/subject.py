@@ -235,11 +235,13 @@ class Subject:
             taken = self._taken(normal, cases)
             if taken is not None:
                 left, replaced = what_ran(normal, taken)
-                left, more = at_top_level(self._answered(normal_form(left)))
+                form_left = normal_form(left)
+                gone = dropped(left, form_left)
+                left, more = at_top_level(self._answered(form_left))
                 left = normal_form(left)
                 left, found = self._without_broken(rules, left, rules.check(left))
                 if found.names:
-                    self.unjudged += [f"{LEFT_OUT}{one}" for one in harmful(normal)]
+                    self.unjudged += [f"{LEFT_OUT}{one}" for one in (*harmful(normal), *gone)]
                     normal, made = left, found
                     self.replaced += (*replaced, *more)
         if not made.names:
