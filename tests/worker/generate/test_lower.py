@@ -17,6 +17,7 @@ pytestmark = pytest.mark.process
 
 LOWER = """
 import torch
+from torch._inductor import codecache, select_algorithm
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 from torch.fx.passes.fake_tensor_prop import FakeTensorProp
@@ -30,6 +31,8 @@ from kernelwright.worker.generate.symbols import Symbols
 
 pretend(find_target("sm_90"))
 prepare()
+codecache.triton_key = None  # a hash over Triton's installation
+select_algorithm.AlgorithmSelectorCache()
 aten, graph = torch.ops.aten, torch.fx.Graph()
 x, scale = graph.placeholder("x"), graph.placeholder("scale")
 total = graph.call_function(aten.sum.dim_IntList, (x, [1], True))

@@ -47,15 +47,15 @@ def test_what_a_role_needs_late_is_imported_before_its_first_child(
 ) -> None:
     asked: list[str] = []
     monkeypatch.setattr(forkserver.importlib, "import_module", asked.append)
-    monkeypatch.delitem(sys.modules, forkserver.LATE["generator"], raising=False)
+    monkeypatch.delitem(sys.modules, forkserver.LATE["generator"][0], raising=False)
     monkeypatch.setattr(tempfile, "tempdir", "/elsewhere")
     forkserver.import_late(role)
     assert (tempfile.tempdir is None) is imported, "a child finds its own"
-    assert asked == [forkserver.LATE["generator"]] * imported
+    assert asked == [*forkserver.LATE["generator"]] * imported
 
 
 def test_a_failed_late_import_is_left_to_the_child(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
-    monkeypatch.setitem(forkserver.LATE, "generator", "kernelwright.absent")
+    monkeypatch.setitem(forkserver.LATE, "generator", ("kernelwright.absent",))
     forkserver.import_late("generator")
     assert "No module named 'kernelwright.absent'" in capfd.readouterr().err
 

@@ -41,7 +41,12 @@ ROLES = {
 }
 """The module whose `main(channel, options)` a child runs, by role."""
 
-LATE = {"generator": "kernelwright.worker.generate.series"}
+LATE = {
+    "generator": (
+        "kernelwright.worker.generate.series", "torch.export._trace", "torch._inductor.fx_passes.pad_mm",
+        "sympy.physics", "sympy.tensor.tensor",
+    ),
+}  # fmt: skip
 """Modules that a role needs beside its own and that take seconds to import (Inductor: 2 s of CPU time). They are
 imported before the first child of that role is forked, so that all later ones have them."""
 
@@ -91,9 +96,10 @@ def main(argv: list[str]) -> int:
 
 def import_late(role: str) -> None:
     """Import what the children of `role` need late. Where that fails, the child itself fails with the same error."""
-    if role in LATE and LATE[role] not in sys.modules:
+    if role in LATE and LATE[role][0] not in sys.modules:
         try:
-            importlib.import_module(LATE[role])
+            for module in LATE[role]:
+                importlib.import_module(module)
         except Exception:  # noqa: BLE001 - whatever an import of torch raises
             traceback.print_exc()
         tempfile.tempdir = None  # Inductor asks for it; a child has its own folder
