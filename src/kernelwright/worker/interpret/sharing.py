@@ -73,6 +73,7 @@ class Sharing:
             self.loaded[at] = np.where((others == 0) | (others == self.program), self.program, SEVERAL)
         if self.found:
             return False
-        strangers = {int(one) for one in np.unique(before)} - {0, self.program}
+        before = before[(before != 0) & (before != self.program)]
+        strangers = {int(one) for one in np.unique(before)} if before.size else set[int]()
         strangers = {*range(1, self.program)} if SEVERAL in strangers else strangers
         return bool(strangers - self.orderly) if self.has_atomic else bool(strangers)
