@@ -29,7 +29,7 @@ pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[w
 pytest.importorskip("triton", reason="the worker needs Triton: pip install -e '.[worker]'")
 
 LIMITS = {"interpret_s": 3600.0, "record_s": 3600.0, "compile_s": 3600.0}
-HASTY = scaled({"compile_s": 4.0, "record_s": 4.0, "interpret_s": 4.0, "replay_s": 4.0})
+HASTY = scaled({"compile_s": 2.0, "record_s": 4.0, "interpret_s": 4.0, "replay_s": 4.0})
 """Short, so that what never ends is over soon."""
 
 AFFINE = """
@@ -202,7 +202,7 @@ BAD = {
     ),
     "hoarding on the host": ((LAUNCH, "    hoard = [0] * (1 << 37)\n" + LAUNCH), Status.RUNTIME_ERROR, "MemoryError"),
     "hoarding bit by bit": (
-        (LAUNCH, "    hoard = (b'x',)\n    while True: hoard = (hoard, b'y' * (1 << 28))\n" + LAUNCH),
+        (LAUNCH, "    hoard = (b'x',)\n    while True: hoard = (hoard, bytes(1 << 28))\n" + LAUNCH),
         (Status.RUNTIME_ERROR, Status.CRASHED, Status.TIMEOUT),
         "",
     ),
