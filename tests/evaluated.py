@@ -37,13 +37,17 @@ class Submission:
     source: str
 
 
-def gives_the_same(worker: ProcessWorker, programs: Programs, folder: Path, source: str) -> None:
+def gives_the_same(
+    worker: ProcessWorker, programs: Programs, folder: Path, source: str, adversarial: bool = False
+) -> None:
     """The candidate can be recorded and compiled for every case of the problem that is loaded, `folder`/problem.py, and
-    gives what its model gives at the sizes of the small one. It costs a fraction of a verification."""
+    gives what its model gives at the sizes of the small ones. It costs a fraction of a verification. adversarial: also
+    for large values, zeros and infinities."""
     compiled = worker.compile(Candidate(source=source), "search")
     assert compiled.reason == "compiled, not run"
     (folder / "candidate.py").write_text(source)
-    ended = programs(folder, SMALL_CASES, str(folder / "candidate.py"), str(folder / "problem.py"), interpret=True)
+    words = [*["--adversarial"] * adversarial, str(folder / "candidate.py"), str(folder / "problem.py")]
+    ended = programs(folder, SMALL_CASES, *words, interpret=True)
     assert ended.status == 0, ended.stderr
 
 

@@ -40,7 +40,7 @@ def problem_text(
     arguments of get_inputs and of get_init_inputs with their values, as in a signature. inputs: from the name of an
     input to the expression that makes it. small: what the small case changes."""
     names = ", ".join(number.partition("=")[0].strip() for number in numbers.split(",")) if numbers else ""
-    cases = f', dict(name="small", small=True, {small})' if small else ""
+    cases = f', dict(name="small", small=True, held_out=True, {small})' if small else ""
     return TEXT.format(
         top=top, init=indent(init or "pass", " " * 8), names=", ".join(inputs), sizes=sizes,
         forward=indent(forward if "return " in forward else f"return {forward}", " " * 8),
