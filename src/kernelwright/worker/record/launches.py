@@ -86,8 +86,12 @@ class RecordLaunches:
         def run_autotuned(self: Autotuner, *args: Any, **kwargs: Any) -> Any:
             return recorder.autotuned(self, args, kwargs)
 
+        def parse(self: JITFunction[Any]) -> Any:
+            raise Refused("the host code reads the text of a kernel, which may not be the one that is judged")
+
         self.patches: list[Any] = [
             mock.patch.object(JITFunction, "run", run),
+            mock.patch.object(JITFunction, "parse", parse),
             mock.patch.object(Autotuner, "run", run_autotuned),
             mock.patch.object(triton, "set_allocator", set_allocator),
         ]

@@ -57,7 +57,8 @@ PROBES = frozenset({"is_meta", "is_compiling", "is_tracing", "is_scripting", "is
                     "is_current_stream_capturing", "_version", "_cdata", "_sequence_nr", "grad_fn", "is_inference",
                     "is_shared", "device_caches", "hash", "cache_key", "used_global_vals", "bench_time",
                     "configs_timings", "_fn_name", "_base", "_is_view", "_typed_storage", "_use_count", "_view_func",
-                    "_backward_hooks", "_python_dispatch", "src", "raw_src", "starting_line_number"})  # fmt: skip
+                    "_backward_hooks", "_python_dispatch", "src", "_src", "raw_src",
+                    "starting_line_number"})  # fmt: skip
 """Attributes that distinguish a recorded call from a real one, or one call from another."""
 
 OF_THE_FILE = frozenset({"__name__", "__file__", "__package__", "__cached__", "__doc__", "__debug__"})
