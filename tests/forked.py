@@ -7,6 +7,7 @@ there already. A request is a line of JSON, the fields of `Request`; the answer 
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import runpy
@@ -112,8 +113,11 @@ def run(request: Request, out: IO[str], errors: IO[str]) -> NoReturn:
 
 
 if __name__ == "__main__":
+    gc.disable()
     for module in IMPORTED:
         import_module(module)
+    gc.freeze()  # otherwise garbage collection in a fork visits, and so copies, every imported object
+    gc.enable()
     assert threading.active_count() == 1, "a fork has only the thread that forks"
     for line in sys.stdin:
         print(json.dumps(asdict(answered(Request(**json.loads(line))))), flush=True)
