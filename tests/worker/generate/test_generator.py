@@ -118,6 +118,12 @@ def with_gradients(forward: str) -> str:
     )  # fmt: skip
 
 
+PICKED = problem_text(
+    "picked = x.log_softmax(-1)[:, :-1].gather(-1, chosen[:, 1:].unsqueeze(-1))\nreturn picked.squeeze(-1).sum(-1)",
+    "rows=64, steps=32, features=1000",
+    {"x": "torch.randn(rows, steps, features)", "chosen": "torch.randint(0, features, (rows, steps))"},
+    top="GRADIENTS = True", small="rows=3, steps=5, features=37",
+)  # fmt: skip
 CHANGED = problem_text(
     "total.add_(x.sum(1))\nreturn total / share, x.mul_(2)", "rows=4096, features=1000, share=3",
     {"x": "torch.randn(rows, features)", "total": "torch.randn(rows)", "share": "share"},
@@ -240,6 +246,7 @@ EXAMPLES = {
     "a backward that autograd computes in place, by a mask": Example(
         with_gradients("(x + residual).clamp(-1, 1) * self.weight"), judged=True
     ),
+    "a part of an input that a backward needs is saved densely": Example(PICKED, ("SAVED = (",), judged=True),
     "inputs that forward changes are changed by kernels, and a number among them keeps its value": Example(
         CHANGED, ("return out, x\n", "if share != 3:", 'raise ValueError("x is changed in place and is not dense")'),
     ),

@@ -543,6 +543,16 @@ def test_the_steps_of_a_recurrent_layer_stay_where_one_operator_computes_them(tm
     assert "width" in cases[ODD].params
 
 
+def test_a_list_of_layer_sizes_is_shrunk(tmp_path: Path) -> None:
+    layers = text_of(
+        "return self.layers(x)", "rows, sizes = 256, [2048, 1024]", "torch.randn(rows, 512)",
+        "self.layers = nn.Sequential(nn.Linear(512, layer_sizes[0]), nn.ReLU(), nn.Linear(*layer_sizes))",
+        "layer_sizes",
+    ).replace("return [layer_sizes]", "return [sizes]")  # fmt: skip
+    cases = by_name(derive(loaded(tmp_path, layers)))
+    assert {"sizes[0]", "sizes[1]", "rows"} <= cases[SMALL].params.keys()
+
+
 def test_a_dtype_that_torch_does_not_have_is_refused(tmp_path: Path) -> None:
     path = str(loaded(tmp_path, SOFTMAX).file)
     with pytest.raises(ProblemError, match="'half8' is no floating-point dtype"):

@@ -32,7 +32,7 @@ from kernelwright.source.parameter_names import as_argument
 from kernelwright.worker.generate.activations import ACTIVATIONS
 from kernelwright.worker.generate.complexes import SizesOfComplex, as_pairs
 from kernelwright.worker.generate.half_factors import with_half_factors
-from kernelwright.worker.generate.joint import Part, divided
+from kernelwright.worker.generate.joint import Part, divided, is_dense
 from kernelwright.worker.generate.lower import lower, recorded, stop_at_lines, with_symbols
 from kernelwright.worker.generate.ranks import RANKS
 from kernelwright.worker.generate.symbols import Symbols
@@ -205,12 +205,9 @@ def _counted(dtypes: set[torch.dtype]) -> Callable[..., None]:
 
 def _on_device(tensor: Tensor, device: str) -> Tensor:
     """A tensor for a kernel's argument. One that is not dense is contiguous there, because host code copies it."""
-    expected, stride = 1, tensor.stride()
-    for step, size in sorted(zip(stride, tensor.shape, strict=True)):
-        if size != 1 and step != expected:
-            return torch.empty(tensor.shape, dtype=tensor.dtype, device=device)
-        expected *= size
-    return torch.empty_strided(tensor.shape, stride, dtype=tensor.dtype, device=device)
+    if not is_dense(tensor):
+        return torch.empty(tensor.shape, dtype=tensor.dtype, device=device)
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=device)
 
 
 def _called(instance: Instance, held: dict[str, Tensor], device: str) -> Any:

@@ -66,7 +66,8 @@ def divided(
 
     def forwards(*values: Tensor) -> Sequence[Tensor]:
         found = _on_device(forward).run(*counts, *values)
-        return [found[place] for place in (*range(outputs), *kept.values())]
+        saved = (one if is_dense(one) else one.contiguous() for one in map(found.__getitem__, kept.values()))
+        return [*found[:outputs], *saved]
 
     def after(results: Sequence[Tensor]) -> Part:
         known = {f"output_{place}": one for place, one in enumerate(results[:outputs])}
@@ -84,6 +85,16 @@ def divided(
 
     inputs = {name: one for name, one in on_device.items() if name not in gradients}
     return Part(forwards, inputs, tuple(names[name] for name in kept)), after
+
+
+def is_dense(tensor: Tensor) -> bool:
+    """Whether its elements fill memory, in some order of its sides."""
+    expected: Any = 1
+    for step, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size != 1 and step != expected:
+            return False
+        expected *= size
+    return True
 
 
 def _copied(node: Node) -> Node:

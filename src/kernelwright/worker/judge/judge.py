@@ -58,7 +58,7 @@ from kernelwright.worker.processes.memory import ArenaHandle
 from kernelwright.worker.reference import derive
 from kernelwright.worker.reference.baseline import Baselines
 from kernelwright.worker.reference.instance import Specs, compulsory_bytes, mutated
-from kernelwright.worker.reference.longer import longer
+from kernelwright.worker.reference.longer import is_like, longer
 from kernelwright.worker.reference.prepare import without_objects
 from kernelwright.worker.reference.problem_module import note, words_of
 from kernelwright.worker.reference.trace import Trace
@@ -118,6 +118,15 @@ class Judge:
         return Added(cases=tuple(self.draws.cases[name] for name in found), names=found,
                      shapes=tuple(self.shapes(found)))  # fmt: skip
 
+    def like(self, asked: messages.Like) -> Added:
+        """Describe a case, or add it if it is small; nothing where it does not run, is too large or another problem."""
+        case, other = asked.case, self.draws.cases[asked.other]
+        if not is_like(self.problem, case, other, self.traces):
+            return Added(cases=(), names={}, shapes=())
+        if case.small:
+            case = self.draws.cases[self._add(case)]
+        return Added(cases=(case,), names={case.name: ()}, shapes=(self._shape(case, self.problem.specs(case)),))
+
     def _add(self, case: Case) -> str:
         """Add a case of the problem; returns its name, with a number where another one has that name."""
         for count in itertools.count(1):
@@ -134,18 +143,21 @@ class Judge:
         """The shapes of these cases; None for each of the problem's, and last the copies with other layouts."""
         found = []
         for name in self.specs if names is None else names:
-            specs = self.specs[name]
-            instance = self.problem.outline(self.draws.cases[self.strided.get(name, name)])
-            init = [one if isinstance(one, torch.Tensor) else without_objects(one) for one in instance.init_inputs]
-            tensors = tuple(place for place, value in enumerate(init) if isinstance(value, torch.Tensor))
-            found.append(CaseShape(
-                name=name, inputs=specs.inputs, input_names=instance.input_names, parameters=specs.parameters,
-                init=tuple(spec_of(v) if isinstance(v, torch.Tensor) else v for v in init),
-                init_names=instance.init_names, init_tensors=tensors, mutates=specs.mutates,
-                arguments=instance.arguments, keywords=instance.keywords, returns=specs.returns,
-                gradients=instance.joint,
-            ))  # fmt: skip
+            shape = self._shape(self.draws.cases[self.strided.get(name, name)], self.specs[name])
+            found.append(msgspec.structs.replace(shape, name=name))
         return found
+
+    def _shape(self, case: Case, specs: Specs) -> CaseShape:
+        instance = self.problem.outline(case)
+        init = [one if isinstance(one, torch.Tensor) else without_objects(one) for one in instance.init_inputs]
+        tensors = tuple(place for place, value in enumerate(init) if isinstance(value, torch.Tensor))
+        return CaseShape(
+            name=case.name, inputs=specs.inputs, input_names=instance.input_names, parameters=specs.parameters,
+            init=tuple(spec_of(v) if isinstance(v, torch.Tensor) else v for v in init),
+            init_names=instance.init_names, init_tensors=tensors, mutates=specs.mutates,
+            arguments=instance.arguments, keywords=instance.keywords, returns=specs.returns,
+            gradients=instance.joint,
+        )  # fmt: skip
 
     def draws_for(self, case: str) -> list[int]:
         """The draws that judge a candidate. A copy with another layout has only the inputs as given."""
@@ -346,6 +358,8 @@ def respond(judge: Judge, message: messages.ToJudge) -> Any:
             return judge.load(path, loading, cases)
         case messages.Longer() as asked:
             return judge.longer(asked)
+        case messages.Like() as asked:
+            return judge.like(asked)
         case messages.Peaks(file=file):
             return peaks.measured(Path(file))
         case messages.Draws(case=case):

@@ -31,7 +31,7 @@ class ProblemRead(Record, frozen=True, kw_only=True):
 
 
 class Added(Record, frozen=True, kw_only=True):
-    """Longer cases. names: by case, the sizes that are larger in it than in every judged case."""
+    """Cases that the problem does not have. names: by case, the sizes for which it was made."""
 
     cases: tuple[Case, ...]
     names: dict[str, tuple[str, ...]]
@@ -52,6 +52,13 @@ class Longer(Message[Added], frozen=True, kw_only=True, tag="longer"):
     judged: tuple[str, ...]
     large: str
     parts: tuple[tuple[str, float], ...] | None = None
+
+
+class Like(Message[Added], frozen=True, kw_only=True, tag="like"):
+    """Describe a case, if it is the same problem as another one; a small case that runs is added."""
+
+    case: Case
+    other: str
 
 
 class Peaks(Message[MeasuredPeaks], frozen=True, kw_only=True, tag="peaks"):
@@ -132,6 +139,6 @@ class Forget(Message[None], frozen=True, kw_only=True, tag="forget"):
 
 
 ToJudge = (
-    Load | Longer | Peaks | Draws | Again | Qualify | Unjudged | AddPlan | Measure | Fill | Check
+    Load | Longer | Like | Peaks | Draws | Again | Qualify | Unjudged | AddPlan | Measure | Fill | Check
     | Prepare | CaptureAgain | Sample | Call | Warm | Forget
 )  # fmt: skip

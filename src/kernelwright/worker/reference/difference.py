@@ -68,7 +68,7 @@ LEAST_NORMALISED = 8
 """The fewest elements for one mean and deviation. A norm over one element gives 0, over two elements 1 and -1, whatever
 their values: the result would not depend on the input."""
 
-COUNTS = ("head", "group", "kernel", "stride", "pad", "dilat", "window", "patch", "layer", "expert", "depth_mult")
+COUNTS = ("head", "group", "kernel", "stride", "pad", "dilat", "window", "patch", "expert", "depth_mult")
 """Constructor arguments with one of these in their name are counts, not sizes, and have to stay. The operators may not
 show a change of them, for example behind a view."""
 

@@ -55,6 +55,33 @@ def longer(
             yield case, names
 
 
+def is_like(problem: LoadedProblem, case: Case, other: Case, traces: dict[str, Trace | None]) -> bool:
+    """Whether a case runs and is the same problem as another one. A small one runs once with values, if it fits.
+    traces: those of earlier calls for this problem."""
+    try:
+        found = traced(problem, case, traces)
+        if difference(traced(problem, msgspec.structs.replace(other, dtype=case.dtype), traces), found):
+            return False
+    except ProblemError:
+        return False
+    return not case.small or (fits(found) and not fault(problem, case))
+
+
+def traced(problem: LoadedProblem, case: Case, traces: dict[str, Trace | None]) -> Trace:
+    """The trace of a case, which is added to `traces`. Raises `ProblemError`, the second time too."""
+    key = f"{case.dtype} {sorted(case.params.items())}"
+    if key not in traces:
+        traces[key] = None
+        traces[key] = problem.traced(case)
+    if (found := traces[key]) is None:
+        raise ProblemError(f"{problem.file}: case {case.name!r} cannot be traced")
+    return found
+
+
+def fits(found: Trace) -> bool:
+    return found.elements <= MOST_ELEMENTS and found.flop <= MOST_FLOP
+
+
 class _Search:
     """goal: the whole numbers of the large case. start: parameters with the sizes of the smallest judged case that is
     the same problem, and all else of the large one. sizes: names of the sizes, the one first that grows least."""
@@ -128,14 +155,7 @@ class _Search:
         return msgspec.structs.replace(self.base, params=dict(params))
 
     def traced(self, case: Case) -> Trace:
-        """Raises `ProblemError`."""
-        key = f"{case.dtype} {sorted(case.params.items())}"
-        if key not in self.traces:
-            self.traces[key] = None
-            self.traces[key] = self.problem.traced(case)
-        if (found := self.traces[key]) is None:
-            raise ProblemError(f"{self.problem.file}: case {case.name!r} cannot be traced")
-        return found
+        return traced(self.problem, case, self.traces)
 
     def attempt(self, params: Mapping[str, Scalar]) -> Trace | None:
         """The trace of the case; None where it does not run or is another problem."""
@@ -146,7 +166,7 @@ class _Search:
         return None if difference(self.original, found) else found
 
     def fits(self, found: Trace | None) -> bool:
-        return found is not None and found.elements <= MOST_ELEMENTS and found.flop <= MOST_FLOP
+        return found is not None and fits(found)
 
     def raised(self, params: dict[str, Scalar], name: str) -> dict[str, Scalar]:
         """The parameters with the size of the large case, or the largest part of it that fits; unchanged where none

@@ -18,6 +18,7 @@ from kernelwright.worker.stages.measure import estimate, library_shares, measure
 from kernelwright.worker.stages.necessity import imitated, leave_out, superfluous
 from kernelwright.worker.stages.other_plans import judge_configs, judge_surroundings
 from kernelwright.worker.stages.physical import verified_anew
+from kernelwright.worker.stages.served import served
 from kernelwright.worker.stages.subject import Subject
 from kernelwright.worker.stages.verify import verify, verify_strided
 
@@ -48,7 +49,7 @@ def _evaluated(session: Session, candidate: Candidate, purpose: str, incumbent: 
     except Ended as ended:
         return Evaluation(status=ended.status, reason=ended.reason)
     ordered = with_strided(session, ordered)
-    results: list[CaseResult] = []
+    results, instead = list[CaseResult](), list[Case]()
     try:
         subject.prepare([case.name for case in ordered])
         with subject.undisturbed():
@@ -61,12 +62,15 @@ def _evaluated(session: Session, candidate: Candidate, purpose: str, incumbent: 
                 if results[-1].status not in GOOD and purpose not in WHOLE:
                     break
             if are_good(results):
+                instead = served(subject)
+                results += [verified(subject, case, purpose) for case in instead]
+            if are_good(results):
                 results = replaced(results, superfluous(subject))
             if are_good(results) and any(result.below_bound for result in results):
                 every = with_strided(session, [info.case for info in session.loaded().cases])
                 results = replaced(results, verified_anew(subject, every))
         if purpose in WHOLE and are_good(results):
-            results = replaced(results, exercise(subject, results))
+            results = replaced(results, exercise(subject, results, instead))
         if purpose in WHOLE and are_good(results):
             results = replaced(results, judge_surroundings(subject, results))
         if purpose == "verify" and are_good(results):
@@ -121,19 +125,24 @@ def judged(subject: Subject, case: Case, purpose: str, incumbent: Incumbent | No
     timed alone: a candidate that loses a race would not be checked to the end."""
     if case.name not in {info.case.name for info in subject.session.loaded().cases}:
         return verify_strided(subject, case)
-    result = verify(subject, case)
-    if result.status is Status.PASSED:
-        leave_out(subject, case)
-        rejection = imitated(subject, case.name, purpose != "tune")
-        if rejection is not None:
-            return rejection
-        result = msgspec.structs.replace(result, library=library_shares(subject, case.name))
+    result = verified(subject, case, purpose)
     if purpose != "verify" and not case.small:
         if result.status is Status.PASSED:
             return measure(subject, result, None if purpose == "confirm" else incumbent)
         if result.status is Status.NOT_VERIFIED and case.name in subject.plans:
             return msgspec.structs.replace(result, timing=estimate(subject, case.name))
     return result
+
+
+def verified(subject: Subject, case: Case, purpose: str) -> CaseResult:
+    """Verify one case, and check that each kernel is necessary."""
+    result = verify(subject, case)
+    if result.status is not Status.PASSED:
+        return result
+    leave_out(subject, case)
+    if (rejection := imitated(subject, case.name, purpose != "tune")) is not None:
+        return rejection
+    return msgspec.structs.replace(result, library=library_shares(subject, case.name))
 
 
 def conclusion(results: list[CaseResult], unfinished: list[CaseResult]) -> tuple[Status, str]:

@@ -6,6 +6,7 @@ A stated case without a verdict has sizes, and numbers that steer kernels, which
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernelwright.errors import ProblemError
@@ -49,15 +50,16 @@ class Long:
     cost: float
 
 
-def exercise(subject: Subject, results: list[CaseResult]) -> CaseResult | None:
+def exercise(subject: Subject, results: list[CaseResult], added: Sequence[Case] = ()) -> CaseResult | None:
     """Judge longer cases, where stated ones have no verdict on this machine; returns the first failure. What no judged
-    case exercises is added to `subject.unjudged`."""
+    case exercises is added to `subject.unjudged`. added: small cases beside the problem's."""
     infos = {info.case.name: info for info in subject.session.loaded().cases}
+    cases = {name: info.case for name, info in infos.items()} | {case.name: case for case in added}
     planned = {one.case: one.status for one in results if one.case in subject.plans}
     stated = [name for name, status in planned.items()
               if status is Status.NOT_VERIFIED and name in infos and not infos[name].case.derived]  # fmt: skip
     judged = [name for name, status in planned.items() if status is Status.PASSED]
-    small = [name for name in judged if name in infos and infos[name].case.small and not infos[name].case.held_out]
+    small = [name for name in judged if name in cases and cases[name].small and not cases[name].held_out]
     exercised = Exercised(subject.work)
     for name in judged:
         exercised.add(subject.plans[name])

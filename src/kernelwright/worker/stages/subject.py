@@ -172,9 +172,13 @@ class Subject:
 
     def record_and_compile(self, cases: list[str]) -> Subject:
         """Raises Ended."""
+        self.record(cases)
+        return self.compile_plans()
+
+    def record(self, cases: list[str]) -> None:
+        """Raises Ended."""
         with self.stage("record"):
             self._record(cases)
-        return self.compile_plans()
 
     def compile_plans(self) -> Subject:
         """Compile what is recorded. Raises Ended."""

@@ -1,0 +1,83 @@
+"""Cases in place of derived ones that a candidate refuses, for a machine that judges small cases only.
+
+Derived sizes are not the problem's own, so a candidate may refuse them. It is then judged at others: those of the
+stated case, with as many numbers of the derived one as it serves.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from kernelwright.errors import ProblemError
+from kernelwright.model import Case, Scalar
+from kernelwright.worker.judge.messages import Like
+from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.stages.subject import Subject
+
+
+def served(subject: Subject) -> list[Case]:
+    """The cases in place of refused ones, recorded and compiled; none on a GPU, where the stated case is judged. Raises
+    Ended."""
+    infos = {info.case.name: info.case for info in subject.session.loaded().cases}
+    stated = next((one for name, one in infos.items() if one.timed and name in subject.plans), None)
+    refused = [infos[name] for name, result in subject.unplanned.items() if name in infos and result.serves]
+    if subject.processes.on_gpu or stated is None:
+        return []
+    kept, found = frozenset[str](), list[Case]()
+    for case in [one for one in refused if one.derived]:
+        kept = _kept(subject, stated, case, kept)
+        if (made := _made(subject, stated, case, kept)) and made.params not in [one.params for one in found]:
+            found.append(made)
+    return found
+
+
+def _kept(subject: Subject, stated: Case, case: Case, known: frozenset[str]) -> frozenset[str]:
+    """The numbers that keep their stated value, because the candidate refuses others or the problem does. known: those
+    that did so for another derived case."""
+    smaller = _smaller(stated, case)
+    if known and _serves(subject, stated, case, smaller.keys() - known):
+        return known
+    taken = set[str]()
+    for name in smaller:
+        if _serves(subject, stated, case, taken | {name}):
+            taken.add(name)
+    return frozenset(smaller.keys() - taken)
+
+
+def _smaller(stated: Case, case: Case) -> dict[str, Scalar]:
+    """The numbers of a derived case that differ from those of the stated one."""
+    return {name: value for name, value in case.params.items() if stated.params.get(name) != value}
+
+
+def _between(stated: Case, case: Case, names: set[str]) -> Case:
+    """The stated case with these numbers of the derived one."""
+    params = stated.params | {name: value for name, value in _smaller(stated, case).items() if name in names}
+    return msgspec.structs.replace(case, params=params, small=False)
+
+
+def _serves(subject: Subject, stated: Case, case: Case, names: set[str]) -> bool:
+    """Whether the candidate's host code takes the stated case with these numbers of the derived one."""
+    try:
+        made = subject.processes.ask_judge(Like(case=_between(stated, case, names), other=stated.name))
+        other = subject.beside(made.shapes)
+        other.record([one.name for one in made.cases])
+    except (ProblemError, Ended):
+        return False
+    return bool(other.plans)
+
+
+def _made(subject: Subject, stated: Case, case: Case, kept: frozenset[str]) -> Case | None:
+    """The case with these stated numbers, None if it is too large for this machine or the derived one."""
+    names = _smaller(stated, case).keys() - kept
+    name = "_".join([case.name, "with", *sorted(kept)])
+    small = msgspec.structs.replace(_between(stated, case, names), name=name, small=True)
+    if not names or not kept:
+        return None
+    with subject.leased("exercise"):
+        made = subject.processes.ask_judge(Like(case=small, other=stated.name))
+    subject.added += made.shapes
+    for one in made.cases:
+        subject.record_and_compile([one.name])
+        if one.name in subject.plans:
+            return one
+    return None
