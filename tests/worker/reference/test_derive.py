@@ -251,21 +251,6 @@ def test_sizes_of_derived_cases(tmp_path: Path, rule: str) -> None:
     assert all(holds(case.params) for case in found.cases)
 
 
-def test_numbers_that_no_shape_tells_have_the_files_values_in_one_small_case(tmp_path: Path) -> None:
-    """As the sides of an image whose pixels are one dimension: a kernel has them as constants."""
-    text = text_of(
-        "return x.view(len(x), self.height, self.width, -1)[:, ::2, 1::2].flatten(1)",
-        "batch = 64; channels = 96; height = 28; width = 56",
-        "torch.rand(batch, height * width, channels)",
-        "self.height, self.width = height, width",
-        "height, width",
-    )
-    found = by_name(derive(loaded(tmp_path, text)))
-    assert {"height", "width"} <= found["derived_small"].params.keys()
-    assert not {"height", "width"} & found["derived_small_2"].params.keys()
-    assert found["derived_small_2"].params["channels"] < 96
-
-
 def test_a_value_that_only_the_constructor_sees_stays(tmp_path: Path) -> None:
     text = text_of(
         "return x * self.scale",

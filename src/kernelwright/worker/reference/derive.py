@@ -15,7 +15,7 @@ import msgspec
 
 from kernelwright.errors import ProblemError
 from kernelwright.model import FOR_INTERPRETER, Case, Loading, Scalar
-from kernelwright.worker.reference.difference import OtherFactor, difference, factors, growth, is_told
+from kernelwright.worker.reference.difference import OtherFactor, difference, factors, growth
 from kernelwright.worker.reference.load import LoadedProblem, load_problem
 from kernelwright.worker.reference.problem_module import floating_dtype
 from kernelwright.worker.reference.trace import Trace
@@ -238,22 +238,7 @@ class Search:
         more = {name: [*(value * factor + 1 for factor in factors), value + 3]
                 for name, value in self.free(sizes) if name in self.rows}  # fmt: skip
         below = {name: [one for one in wanted if one <= self.values[name]] for name, wanted in more.items()}
-        few = {name: 2 for name in sizes if name in self.rows}
-        return self.with_untold(self.changed(sizes, below), sizes, {**sizes, **few})
-
-    def with_untold(self, *choices: dict[str, int]) -> dict[str, int]:
-        """The first of `choices`, with the file's own values of the numbers that no side of an input or parameter
-        tells, such as two whose product alone is one; unchanged where no choice is small then. A kernel that reads its
-        sizes from shapes has these numbers as constants."""
-        for sizes in choices:
-            now = self._known(sizes)
-            told = {name: size for name, size in sizes.items() if is_told(self.values[name], size, self.original, now)}
-            if told == sizes:
-                break
-            found = self.attempt(told)
-            if isinstance(found, Trace) and found.elements <= WANTED_ELEMENTS and found.flop <= WANTED_FLOP:
-                return told
-        return choices[0]
+        return self.changed(sizes, below)
 
     def odd(self, sizes: dict[str, int]) -> dict[str, int]:
         """Smaller sizes that are no multiples of 16 and no powers of two, as far as the problem allows: first sizes one

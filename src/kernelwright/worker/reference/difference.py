@@ -260,12 +260,6 @@ def _is_scaled(value: Any, found: Any, base: Trace, other: Trace) -> bool:
     return False
 
 
-def is_told(value: int, found: int, base: Trace, other: Trace) -> bool:
-    """Whether a side of an input or parameter changed in the ratio of a number that changed from `value` to `found`."""
-    sides = [pair for name in _read(base) for pair in zip(base.given[name].shape, other.given[name].shape, strict=True)]
-    return any(one != two and one * found == two * value for one, two in sides)
-
-
 def _read(traced: Trace) -> list[str]:
     """The names of the inputs and parameters among what is given."""
     return [name for name in traced.given if not name.startswith("output ")]

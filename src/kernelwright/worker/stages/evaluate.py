@@ -61,7 +61,7 @@ def _evaluated(session: Session, candidate: Candidate, purpose: str, incumbent: 
                 results.append(judged(subject, case, purpose, incumbent))
                 if results[-1].status not in GOOD and purpose not in WHOLE:
                     break
-            if are_good(results):
+            if are_good(results) and (purpose in WHOLE or not session.processes.on_gpu):
                 instead = served(subject)
                 results += [verified(subject, case, purpose) for case in instead]
             if are_good(results):

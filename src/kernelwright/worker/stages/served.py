@@ -1,4 +1,4 @@
-"""Cases in place of derived ones that a candidate refuses, for a machine that judges small cases only.
+"""Cases in place of derived ones that a candidate refuses.
 
 Derived sizes are not the problem's own, so a candidate may refuse them. It is then judged at others: those of the
 stated case, with as many numbers of the derived one as it serves.
@@ -16,12 +16,11 @@ from kernelwright.worker.stages.subject import Subject
 
 
 def served(subject: Subject) -> list[Case]:
-    """The cases in place of refused ones, recorded and compiled; none on a GPU, where the stated case is judged. Raises
-    Ended."""
+    """The cases in place of refused ones, recorded and compiled. Raises Ended."""
     infos = {info.case.name: info.case for info in subject.session.loaded().cases}
     stated = next((one for name, one in infos.items() if one.timed and name in subject.plans), None)
     refused = [infos[name] for name, result in subject.unplanned.items() if name in infos and result.serves]
-    if subject.processes.on_gpu or stated is None:
+    if stated is None:
         return []
     kept, found = frozenset[str](), list[Case]()
     for case in [one for one in refused if one.derived]:
