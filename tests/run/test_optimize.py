@@ -69,6 +69,19 @@ def test_every_trial_goes_through_its_stages_in_order_and_events_are_told_as_wri
         assert stages == ["asked", "proposed", "evaluated", "told"]
 
 
+def test_small_cases_judge_a_text_until_it_passes_and_then_the_confirmed_config(create: Create) -> None:
+    """They take most of the time of compilers: odd sizes are masked element by element."""
+
+    def config(request: Request, context: Context) -> Proposal:
+        return Proposal(
+            author="fake", candidate=Candidate(source=STARTER.source, config={"BLOCK": 64 << request.number})
+        )
+
+    journal, worker = create(strategy_options={"width": 2, "rounds": 1}, in_flight=1), FakeWorker()
+    run(journal, FakeProposer(answer=config), worker)
+    assert [purpose for _, purpose in worker.calls] == ["search", "tune", "tune", "confirm"]
+
+
 def test_a_starter_is_taken_as_it_is_and_costs_nothing(create: Create) -> None:
     journal, proposer = create(strategy_options=TWO_ROUNDS), FakeProposer()
     run(journal, proposer)

@@ -97,6 +97,8 @@ class RunState:
     dearest: Usage = field(default_factory=Usage)
     """The maximum cost of a proposal, or of all answers to one request, for each field separately; cost_usd is None if
     no price is known."""
+    passed_sources: set[str] = field(default_factory=set)
+    """The texts of candidates that passed, whatever their config."""
     lock: threading.RLock = field(default_factory=threading.RLock)
     _open: dict[int, None] = field(default_factory=dict)
     _evaluated: dict[str, int] = field(default_factory=dict)
@@ -167,6 +169,8 @@ class RunState:
         candidate = self.candidate(number)
         if candidate is not None and not evaluation.killed:
             self._evaluated.setdefault(candidate.id, number)
+        if candidate is not None and evaluation.status is Status.PASSED:
+            self.passed_sources.add(candidate.source)
         if evaluation.score_us is not None and may_lead(evaluation):
             self._best = min(self._best or (evaluation.score_us, number), (evaluation.score_us, number))
         self._finish(number)

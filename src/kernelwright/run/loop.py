@@ -140,7 +140,7 @@ class Loop:
             candidate = trial.proposal.candidate
             if trial.evaluation is None or not trial.evaluation.killed or candidate is None or self.clock.is_up:
                 continue
-            given = (candidate, "search", self.state.incumbent())
+            given = (candidate, self._purpose(candidate), self.state.incumbent())
             evaluation = self._threads.submit(self._worker.evaluate, *given).result()
             self.record(self._journal.append_judged_again(trial.number, evaluation))
             self._strategy.tell(self.state.told[trial.number])
@@ -395,10 +395,14 @@ class Loop:
             return
         elif len(self._measuring) < self._settings.in_flight:
             self._measuring.add(number)
-            given = (candidate, "search", self.state.incumbent())
+            given = (candidate, self._purpose(candidate), self.state.incumbent())
             self._begin(self._evaluating, number, self._threads, self._worker.evaluate, *given)
         else:
             self._ready.append(number)
+
+    def _purpose(self, candidate: Candidate) -> str:
+        """Small cases judge each text once: of other configs the best is judged on all cases when it is confirmed."""
+        return "tune" if candidate.source in self.state.passed_sources else "search"
 
     def _known_failure(self, number: int, candidate: Candidate) -> Evaluation | None:
         """An earlier run's verdict on a candidate that a proposer wrote. A starter or known kernel is always judged."""
