@@ -42,7 +42,7 @@ def kernel_function(x):
         raise ValueError("rows of at most 128 elements")
     out = x.new_empty((rows, cols))
     used = cols - (x.stride(0) != cols)
-    softmax_rows[(rows,)](x, out, cols + x.storage_offset(), cols, used, BLOCK=128)
+    softmax_rows[(rows,)](x, out, cols + (x.stride(0) != cols), cols, used, BLOCK=128)
     if x.stride(0) > cols:
         x.as_strided((1,), (1,), x.storage_offset() + cols).zero_()
     return out
