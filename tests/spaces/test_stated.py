@@ -44,8 +44,8 @@ def test_the_space_of_a_source_is_its_tunables() -> None:
     assert space.restrictions == ()
 
 
-def test_stages_are_in_the_space_of_a_kernel_that_loads_in_a_loop_and_may_be_stated_for_any(tmp_path: Path) -> None:
-    looping = SOURCE.replace("    tl.store(x, n)", "    for i in range(n):\n        tl.store(x + i, tl.load(x + i))")
+def test_stages_are_in_the_space_of_a_kernel_with_products_in_a_loop_and_may_be_stated_for_any(tmp_path: Path) -> None:
+    looping = SOURCE.replace("    tl.store(x, n)", "    for i in range(n):\n        tl.dot(tl.load(x + i), x)")
     assert {one.name: one.default for one in found_space(looping, {}).parameters} == {**DEFAULT, "k.num_stages": 3}
     assert "num_stages" in stated(tmp_path, '[parameters]\n"k.num_stages" = [1, 2]').parameters[0].name
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kernelwright.source.bindings import callee, defaults_of, dotted, imported_paths, parameters_of
-from kernelwright.source.loops import functions_with_loads_in_loops
+from kernelwright.source.loops import functions_with_pipelined_loops
 from kernelwright.source.names import SMALLEST_DOT_SIDE
 from kernelwright.source.scopes import Reader, Scope
 
@@ -171,7 +171,7 @@ def read_kernel(reader: Reader, function: JitFunction) -> Kernel | None:
         computed=computed if readable else None,
         autotuned=autotuned,
         smallest_block=SMALLEST_DOT_SIDE if has_dot else 1,
-        pipelined=node.name in functions_with_loads_in_loops(reader),
+        pipelined=node.name in functions_with_pipelined_loops(reader),
     )
 
 
