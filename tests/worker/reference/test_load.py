@@ -739,6 +739,37 @@ def test_a_tensor_in_an_attribute_is_a_buffer_where_tensors_have_no_memory_too(t
     assert list(problem.specs(problem.cases[0]).parameters) == ["state"]
 
 
+VIEWED = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mask", torch.ones(8, 8).tril().view(1, 8, 8))
+
+    def forward(self, x):
+        return x.masked_fill(self.mask[:, :4, :4] == 0, 0.0)
+
+def get_inputs():
+    return [torch.randn(2, 4, 4)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_buffer_that_is_a_view_is_compiled_in_another_dtype(tmp_path: Path) -> None:
+    file = tmp_path / "viewed.py"
+    file.write_text(VIEWED)
+    problem = load_problem(str(file))
+    instance = problem.instance(cast_to(problem.cases[0], "bfloat16"), seed=1)
+    (x,) = instance.inputs
+    with torch.no_grad():
+        made = torch.compile(instance.module, backend="aot_eager")(x)
+    assert isinstance(x, torch.Tensor)
+    assert torch.equal(made, x.tril())
+
+
 LIBRARY_FILE = """import torch
 {stated}
 class Model(torch.nn.Module):

@@ -40,6 +40,9 @@ def settle(file: Path, module: nn.Module, device: str, wanted: torch.dtype | Non
         for name in [name for name, value in vars(holder).items() if _is_state(value)]:
             value = vars(holder).pop(name)
             holder.register_buffer(name, value.detach(), persistent=False)
+        for name, buffer in holder.named_buffers(recurse=False):
+            if buffer._is_view():  # torch.compile asks for the dtype of the tensor that it is a view of
+                holder.register_buffer(name, buffer.clone(), persistent=name not in holder._non_persistent_buffers_set)
     is_read = not any(isinstance(one, FakeTensor) for one in module.parameters()) and not _has_drawn(device, seed)
     for name, parameter in module.named_parameters():
         if is_lazy(parameter):
