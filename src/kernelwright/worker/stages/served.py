@@ -72,11 +72,13 @@ def _made(subject: Subject, stated: Case, case: Case, kept: frozenset[str]) -> C
     small = msgspec.structs.replace(_between(stated, case, names), name=name, small=True)
     if not names or not kept:
         return None
-    with subject.leased("exercise"):
-        made = subject.processes.ask_judge(Like(case=small, other=stated.name))
+    try:
+        with subject.leased("exercise"):
+            made = subject.processes.ask_judge(Like(case=small, other=stated.name))
+    except ProblemError:
+        return None
     subject.added += made.shapes
     for one in made.cases:
         subject.record_and_compile([one.name])
-        if one.name in subject.plans:
-            return one
+        return one if one.name in subject.plans else None
     return None
