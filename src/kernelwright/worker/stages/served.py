@@ -57,7 +57,8 @@ def _between(stated: Case, case: Case, names: set[str]) -> Case:
 def _serves(subject: Subject, stated: Case, case: Case, names: set[str]) -> bool:
     """Whether the candidate's host code takes the stated case with these numbers of the derived one."""
     try:
-        made = subject.processes.ask_judge(Like(case=_between(stated, case, names), other=stated.name))
+        with subject.leased("exercise"):
+            made = subject.processes.ask_judge(Like(case=_between(stated, case, names), other=stated.name))
         other = subject.beside(made.shapes)
         other.record([one.name for one in made.cases])
     except (ProblemError, Ended):
