@@ -220,6 +220,10 @@ RECURRENT = problem_text(
     "self.gru(x)[0]", "rows=512, width=20", {"x": "torch.randn(2, rows, 20)"}, init="self.gru = nn.GRU(20, 12)",
     small="rows=5",
 )  # fmt: skip
+MANY_STEPS = problem_text(
+    "self.gru(F.relu(x))[0].exp()", "rows=2, steps=300", {"x": "torch.randn(rows, steps, 20)"},
+    init="self.gru = nn.GRU(20, 12, 2, batch_first=True, bidirectional=True, dropout=0.5)", small="rows=3, steps=4",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -252,6 +256,9 @@ EXAMPLES = {
     ),
     "a recurrent layer is unrolled, and its zeros are not loaded": Example(
         RECURRENT, ("tl.full([1, 1], 0.0, tl.float32)",), judged=True
+    ),
+    "a recurrent layer of many steps is a library step in mode any, for other numbers of steps too": Example(
+        MANY_STEPS, ("torch.gru(", "tl.exp("), lacks=("captured sizes only",), library="any", judged=True
     ),
     "parameters whose names begin with a number are arguments too": Example(
         SEQUENTIAL, ("def kernel_function(input, _0_weight, _0_bias):",)

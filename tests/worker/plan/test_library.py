@@ -116,6 +116,12 @@ OTHERS: dict[str, tuple[str, dict[str, torch.Tensor]]] = {
     "avg_pool2d.default": ("F.avg_pool2d(x, 2, 1)", {"x": BATCH}),
     "index_put.default": ("torch.index_put(x, [y], x[:2], accumulate=True)", {"x": X, "y": ROWS}),
     "gelu.default": ("F.gelu(x, approximate='tanh')", {"x": X}),
+    "gru.input": (
+        "torch.gru(x, x[:1, :2, :2], [y, y[:, :2], y[0], y[1]], True, 1, 0.0, False, False, True)",
+        {"x": BATCH, "y": SQUARE}),
+    "lstm.input": (
+        "torch.lstm(x, [x[:1, :, :1], x[1:, :, :1]], [y[:4], y[:4, :1]], False, 1, 0.0, False, False, False)",
+        {"x": BATCH, "y": SQUARE}),
     "scatter_reduce.two": ("torch.scatter_reduce(x, 0, y[:, None], x, 'prod')", {"x": X, "y": ROWS}),
 }  # fmt: skip
 """Operators that are not on the list, by their names."""

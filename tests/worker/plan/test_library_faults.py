@@ -142,7 +142,7 @@ def test_in_mode_any_the_process_that_replays_a_step_knows_its_operator() -> Non
         assert "aten.exp's argument other is no tensor, number or word" in why
 
 
-def test_attention_with_dropout_is_random() -> None:
+def test_attention_and_recurrent_layers_with_dropout_are_random() -> None:
     none = Value(kind="none")
     arguments: dict[str, Any] = {key: Tensor(view=PARTIAL) for key in ("query", "key", "value")}
     arguments |= {"attn_mask": none, "is_causal": Value(kind="bool", text="False"), "scale": none,
@@ -151,6 +151,8 @@ def test_attention_with_dropout_is_random() -> None:
         attention = call("scaled_dot_product_attention.default", **arguments, dropout_p=Value(kind="float", text=text))
         assert why in found(LAUNCH, attention, mode="any")
         assert bool(found(LAUNCH, attention, mode="any")) == bool(why)
+        layer = call("gru.input", input=Tensor(view=PARTIAL), dropout=Value(kind="float", text=text))
+        assert why in found(LAUNCH, layer, mode="any")
 
 
 def test_many_small_steps_are_a_loop() -> None:

@@ -35,6 +35,7 @@ from kernelwright.worker.generate.half_factors import with_half_factors
 from kernelwright.worker.generate.joint import Part, divided, is_dense
 from kernelwright.worker.generate.lower import lower, recorded, stop_at_lines, with_symbols
 from kernelwright.worker.generate.ranks import RANKS
+from kernelwright.worker.generate.recurrent import InOne
 from kernelwright.worker.generate.symbols import Symbols
 from kernelwright.worker.generate.windows import WINDOWS
 from kernelwright.worker.generate.without_device import WithoutDevice, install
@@ -136,7 +137,7 @@ def _capture(instance: Instance, symbols: Symbols) -> Capture:
         passed = dict(zip(tensors, values, strict=True))
         passed |= {name: torch.view_as_complex(passed[name]) for name in pairs}
         called = replace(instance, inputs=tuple(passed.get(name, one) for name, one in inputs.items()))
-        with Watching(_counted(dtypes)):
+        with Watching(_counted(dtypes)), InOne(lambda size: symbols.hint(symbols.of(size)), MOST_OPERATORS):
             made = _called(called, {name: passed[name] for name in held}, device)
         result_of(made, leaves := list[Tensor]())
         changed = {id(passed[name]): name for name in instance.mutates}

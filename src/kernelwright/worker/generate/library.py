@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from kernelwright.worker.plan.schemas import RECURRENT
 from kernelwright.worker.reference.instance import Watching
 
 MODULES: Mapping[ModuleType, str] = {
@@ -21,6 +22,8 @@ def spelled_as(operator: OpOverload, args: Sequence[Any], named: Mapping[str, An
     """The name of a function that calls this operator, and no other that computes, when it is given the operator's
     arguments; "" where there is none. args, named: with meta tensors."""
     for name, function in _functions(operator.overloadpacket.__name__):
+        if RECURRENT.get(function) is operator:
+            return name
         called: list[Any] = []
         with torch.no_grad(), Watching(lambda func, *_: called.append(func)):  # noqa: B023
             try:

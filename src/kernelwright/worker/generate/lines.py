@@ -39,6 +39,7 @@ from kernelwright.model import (
 from kernelwright.worker.generate.configs import listed_configs
 from kernelwright.worker.generate.hints import value_of
 from kernelwright.worker.generate.library import spelled_as
+from kernelwright.worker.generate.recurrent import OPERATORS
 from kernelwright.worker.plan.schemas import fault_of, functional_of
 from kernelwright.worker.structures.found import CALL
 
@@ -194,6 +195,7 @@ class Lines:
                 tensors=tuple(map(self._view, tensors)), numbers=tuple(str(self._argument(one)) for one in numbers),
                 result=node.get_name(),
             )  # fmt: skip
+        called = OPERATORS.get(called, called)
         operator, own = functional_of(called), called._schema.arguments
         given = {**dict(zip((one.name for one in own), args, strict=False)), **kwargs}
         last = max((place for place, one in enumerate(own) if one.name in given and not one.kwarg_only), default=-1)

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kernelwright.worker.plan.operators import BUDGET_SHARE, MOST_STEPS, NAME, OPERATORS, Kind, is_whole, short
+from kernelwright.worker.plan.operators import BUDGET_SHARE, DROPOUT, MOST_STEPS, NAME, OPERATORS, Kind, is_whole, short
 from kernelwright.worker.plan.plan import (
     ITEMSIZE,
     Argument,
@@ -83,7 +83,7 @@ def library_faults(plan: Plan, allowed: Library) -> list[str]:
 def _call(call: LibraryCall, mode: str) -> Iterator[str]:
     """Faults of a step's operator and arguments."""
     name = short(call.operator)
-    if call.arguments.get("dropout_p", NO_DROPOUT[0]) not in NO_DROPOUT:
+    if any(call.arguments.get(one, NO_DROPOUT[0]) not in NO_DROPOUT for one in DROPOUT):
         yield f"{name} with dropout draws random numbers"
     if mode == "any":
         if not NAME.fullmatch(call.operator):

@@ -85,6 +85,10 @@ BUDGET_SHARE = 16
 split-K of 8 or the partial sums of a loss, but not for a second pass over the data (issue 16)."""
 
 
+DROPOUT = ("dropout_p", "dropout")
+"""Parameters by which an operator draws random numbers, unless they are zero."""
+
+
 def short(operator: str) -> str:
     """The name in reports: `aten.mm` for "mm.default"."""
     return f"aten.{operator.partition('.')[0]}"

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from kernelwright.worker.plan.operators import DROPOUT
+
 TAGS = {
     torch.Tag.nondeterministic_seeded: "draws random numbers",
     torch.Tag.dynamic_output_shape: "takes the size of its result from data",
@@ -19,13 +21,18 @@ TAGS = {
 """What no library step does, by torch's tags."""
 
 
+_RECURRENT = ("gru", "lstm", "rnn_relu", "rnn_tanh")
+RECURRENT = {getattr(torch, name): getattr(torch.ops.aten, name).input for name in _RECURRENT}
+"""The operators of recurrent layers, by the public functions. PyTorch calls others for each step where it traces."""
+
+
 def fault_of(operator: Any) -> str:
     """Why an operator can be no library step; "" if it can."""
     if not isinstance(operator, OpOverload) or operator.namespace != "aten":
         return "is no operator of ATen"
     schema = operator._schema
     tags = {*operator.tags}
-    if any(one.name == "dropout_p" for one in schema.arguments):  # a step's value of it decides (`library_faults`)
+    if any(one.name in DROPOUT for one in schema.arguments):  # a step's value of it decides (`library_faults`)
         tags.discard(torch.Tag.nondeterministic_seeded)
     found = [words for tag, words in TAGS.items() if tag in tags]
     if schema.is_mutable or any(one.alias_info is not None for one in (*schema.arguments, *schema.returns)):

@@ -21,6 +21,7 @@ from triton.runtime.driver import driver
 from kernelwright.devices import Target
 from kernelwright.devices.backend import BACKEND
 from kernelwright.model import LibraryMode
+from kernelwright.worker.plan.schemas import RECURRENT
 from kernelwright.worker.record.messages import Surroundings
 from kernelwright.worker.record.trace import Refused, Trace
 
@@ -56,8 +57,8 @@ class SayCuda(TorchFunctionMode):
             return self.device.index
         elif name == "data_ptr":
             return self.trace.place(args[0])
-        elif func is scaled_dot_product_attention and self.trace.recording:  # meta tensors would decompose it
-            return self.trace.call_library(torch.ops.aten.scaled_dot_product_attention.default, args, kwargs)
+        elif func in DECOMPOSED and self.trace.recording:
+            return self.trace.call_library(DECOMPOSED[func], args, kwargs)
         elif name == "type" and len(args) == 1 and not kwargs:
             return func(*args).replace("meta", BACKEND.name)
         elif name in ("cuda", "pin_memory"):
@@ -108,6 +109,9 @@ class SayCuda(TorchFunctionMode):
         if self.trace.recording and not isinstance(device, int) and torch.device(device).type == "cpu":
             raise Refused("the host code moves a tensor to the CPU")
 
+
+DECOMPOSED = {**RECURRENT, scaled_dot_product_attention: torch.ops.aten.scaled_dot_product_attention.default}
+"""The operators of functions that call others on meta tensors."""
 
 ANSWERS = {"is_cuda": True, "is_cpu": False, "is_meta": False}
 
