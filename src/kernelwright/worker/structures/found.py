@@ -44,11 +44,22 @@ class Found:
 
     def put(self, graph: GraphModule) -> None:
         """Let the structure compute it."""
+        for number in self.numbers:
+            if isinstance(number, Node):
+                _put_before(self.node, number)
         with graph.graph.inserting_before(self.node):
             text = codec.encode(self.structure).decode()
             made = graph.graph.call_function(CALL, ([*self.tensors], [*self.numbers], text))
             made.meta["val"] = self.node.meta["val"]
         self.node.replace_all_uses_with(made)
+
+
+def _put_before(node: Node, size: Node) -> None:
+    """Move a size that a graph computes later in front of a node, with what it is computed from."""
+    if size is not node and not size < node:
+        for one in size.all_input_nodes:
+            _put_before(node, one)
+        node.prepend(size)
 
 
 def filled(text: str, lines: Mapping[str, Sequence[str]], words: Mapping[str, str]) -> str:
