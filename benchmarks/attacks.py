@@ -2,7 +2,7 @@
 
 `python benchmarks/attacks.py [FAMILY ...]` writes benchmarks/results/attacks.md (of these families, the other lines
 stay), and says of each attack whose line changed what it was before. Fails where one passes that did not. The status
-"left out" is that of a file of which another text passed; what that text lacks stands beside it. Measured numbers are
+"left out" means that another text passed than the file, and the reason names what that text lacks. Measured numbers are
 left out, because the judge's draws are random.
 """
 

@@ -51,7 +51,7 @@ def longer(
             search.case(made), name="_".join(["derived", *(f"{name}_{size}" for name, size in sizes.items())])
         )
         is_longer = len(names) > 1 or any(size > longest[name] for name, size in sizes.items())
-        if is_longer and search.fits(search.attempt(made)) and not fault(problem, case):
+        if is_longer and fits(search.attempt(made)) and not fault(problem, case):
             yield case, names
 
 
@@ -59,12 +59,20 @@ def is_like(problem: LoadedProblem, case: Case, other: Case, traces: dict[str, T
     """Whether a case runs and is the same problem as another one. A small one runs once with values, if it fits.
     traces: those of earlier calls for this problem."""
     try:
-        found = traced(problem, case, traces)
-        if difference(traced(problem, msgspec.structs.replace(other, dtype=case.dtype), traces), found):
-            return False
+        original = traced(problem, msgspec.structs.replace(other, dtype=case.dtype), traces)
     except ProblemError:
         return False
-    return not case.small or (fits(found) and not fault(problem, case))
+    found = alike(problem, case, original, traces)
+    return found is not None and (not case.small or (fits(found) and not fault(problem, case)))
+
+
+def alike(problem: LoadedProblem, case: Case, original: Trace, traces: dict[str, Trace | None]) -> Trace | None:
+    """The trace of a case; None where it does not run or is another problem than the original one."""
+    try:
+        found = traced(problem, case, traces)
+    except ProblemError:
+        return None
+    return None if difference(original, found) else found
 
 
 def traced(problem: LoadedProblem, case: Case, traces: dict[str, Trace | None]) -> Trace:
@@ -78,8 +86,8 @@ def traced(problem: LoadedProblem, case: Case, traces: dict[str, Trace | None]) 
     return found
 
 
-def fits(found: Trace) -> bool:
-    return found.elements <= MOST_ELEMENTS and found.flop <= MOST_FLOP
+def fits(found: Trace | None) -> bool:
+    return found is not None and found.elements <= MOST_ELEMENTS and found.flop <= MOST_FLOP
 
 
 class _Search:
@@ -159,14 +167,7 @@ class _Search:
 
     def attempt(self, params: Mapping[str, Scalar]) -> Trace | None:
         """The trace of the case; None where it does not run or is another problem."""
-        try:
-            found = self.traced(self.case(params))
-        except ProblemError:
-            return None
-        return None if difference(self.original, found) else found
-
-    def fits(self, found: Trace | None) -> bool:
-        return found is not None and fits(found)
+        return alike(self.problem, self.case(params), self.original, self.traces)
 
     def raised(self, params: dict[str, Scalar], name: str) -> dict[str, Scalar]:
         """The parameters with the size of the large case, or the largest part of it that fits; unchanged where none
@@ -175,7 +176,7 @@ class _Search:
         while value > before:
             made = {**params, name: value}
             found = self.attempt(made)
-            if found is None or self.fits(found):
+            if found is None or fits(found):
                 return params if found is None else made
             over = max(found.elements / MOST_ELEMENTS, found.flop / MOST_FLOP)
             value //= max(2, 2 ** int(math.log2(over) / 2))

@@ -59,6 +59,8 @@ def _serves(subject: Subject, stated: Case, case: Case, names: set[str]) -> bool
     try:
         with subject.leased("exercise"):
             made = subject.processes.ask_judge(Like(case=_between(stated, case, names), other=stated.name))
+        if not made.cases:
+            return False
         other = subject.beside(made.shapes)
         other.record([one.name for one in made.cases])
     except (ProblemError, Ended):
@@ -78,8 +80,9 @@ def _made(subject: Subject, stated: Case, case: Case, kept: frozenset[str]) -> C
             made = subject.processes.ask_judge(Like(case=small, other=stated.name))
     except ProblemError:
         return None
+    if not made.cases:
+        return None
     subject.added += made.shapes
-    for one in made.cases:
-        subject.record_and_compile([one.name])
-        return one if one.name in subject.plans else None
-    return None
+    (one,) = made.cases
+    subject.record_and_compile([one.name])
+    return one if one.name in subject.plans else None
