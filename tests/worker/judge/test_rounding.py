@@ -91,9 +91,16 @@ def test_large_values_do_not_decide_where_rounding_of_what_is_exponentiated_does
     "torch.logsumexp(q @ k.mT, dim=-1)",
 ])  # fmt: skip
 def test_scores_that_are_exact_in_any_order_decide_instead(tmp_path: Path, expression: str) -> None:
-    """About one judge in twenty draws values for which the inputs as given replace one of them."""
+    """Inputs as given may stand for values of which a draw shows nothing, which about one judge in twenty draws."""
     expected = {values.LARGE: values.PLAIN[values.LARGE], values.HUGE: values.PLAIN[values.GREAT]}
-    assert any(decided(judge(tmp_path, expression)) == expected for _ in range(5))
+    seen = set[tuple[str, str]]()
+    for _ in range(5):
+        found = decided(judge(tmp_path, expression))
+        assert all(found[asked] in (drawn, values.AS_GIVEN) for asked, drawn in expected.items())
+        seen |= found.items()
+        if seen >= expected.items():
+            break
+    assert seen >= expected.items()
 
 
 @pytest.mark.parametrize("expression", [
