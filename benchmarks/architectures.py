@@ -24,7 +24,7 @@ import torch
 
 from kernelwright.jobs.whole_model import checked, write_problems
 from kernelwright.jobs.worker import Desk, Shared
-from kernelwright.problems.gallery import PROBLEM_FILE
+from kernelwright.problems.paths import PROBLEM_FILE
 from kernelwright.report.whole_model import table_of
 from kernelwright.worker.models.script import Script
 from kernelwright.worker.models.survey import graphs_of, survey

@@ -16,7 +16,7 @@ from kernelwright.jobs.display import table
 from kernelwright.jobs.tune import replay
 from kernelwright.journal import Journal
 from kernelwright.model import Status
-from kernelwright.problems.gallery import shipped_gallery
+from kernelwright.problems.paths import shipped_gallery
 from kernelwright.report.page import html_page
 from kernelwright.report.progress import Progress
 from kernelwright.report.verdict import verdict_sentence

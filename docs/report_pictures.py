@@ -18,7 +18,7 @@ from browser import PHONE, chromium, visit
 from kernelwright.journal import Journal
 from kernelwright.report.framework import side_report
 from kernelwright.report.page import html_page
-from kernelwright.report.page.several import several_page
+from kernelwright.report.several import several_page
 from kernelwright.report.several import line_of
 from kernelwright.report.view import read_run
 

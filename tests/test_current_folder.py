@@ -16,9 +16,8 @@ from kernelwright.evaluator import ray_place
 from kernelwright.evaluator.client import start_worker
 from kernelwright.evaluator.places import find_gpus, lanes_at, start_lanes
 from kernelwright.evaluator.relay import Stream
-from kernelwright.jobs.package_process import run_module
 from kernelwright.model import Candidate, Status
-from kernelwright.python import named_variables, python, without_keys
+from kernelwright.python import named_variables, python, run_module, without_keys
 from kernelwright.worker.gpus import uuid_of
 from kernelwright.worker.processes.limits import Limits
 from kernelwright.worker.profile import ncu

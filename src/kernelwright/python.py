@@ -9,8 +9,10 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 LISTS = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
 """Variables that list folders; in each an empty entry is the current folder."""
@@ -71,3 +73,28 @@ def how_ended(status: int) -> str:
         return f"was killed by {signal.Signals(-status).name}"
     except ValueError:  # a real-time signal has no name
         return f"was killed by signal {-status}"
+
+
+def run_module(folder: Path, module: str, words: list[str], notify: Callable[[str], None]) -> int:
+    """The exit status of `python -m MODULE WORDS`, with `folder` on the module path. Each line that it writes goes to
+    `notify`."""
+    variables = without_keys()
+    path = os.pathsep.join([str(folder.resolve()), *filter(None, [variables.get("PYTHONPATH")])])
+    process = subprocess.Popen(
+        python("-m", module, *words),
+        env={**variables, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+    )
+    assert process.stdout is not None
+    with process:
+        try:
+            for line in process.stdout:
+                notify(line.rstrip("\n"))
+        except BaseException:  # an interrupt, too: the package's process must end
+            process.kill()
+            raise
+    return process.returncode

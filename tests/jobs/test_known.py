@@ -60,7 +60,7 @@ def write(folder: str, block: int, operators: tuple[str, ...] | None, kernel: st
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("kernelwright.report.files.draw_plots", lambda view: ())
-    monkeypatch.setattr("kernelwright.problems.gallery.shipped_gallery", lambda: None)
+    monkeypatch.setattr("kernelwright.problems.paths.shipped_gallery", lambda: None)
     write("double", 64, None, "starter.py")
 
 

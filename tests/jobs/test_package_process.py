@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.jobs.package_process import run_module
+from kernelwright.python import run_module
 
 pytestmark = pytest.mark.process
 

@@ -8,7 +8,7 @@ import pytest
 
 from kernelwright.errors import ProblemError
 from kernelwright.problems import find_problem, problems_in
-from kernelwright.problems.gallery import gallery_problems
+from kernelwright.problems.paths import gallery_problems
 
 GALLERY = Path(__file__).parents[2] / "gallery"
 

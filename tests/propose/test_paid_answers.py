@@ -18,7 +18,7 @@ from kernelwright.report.cost import cost_sections, run_usage
 from kernelwright.report.view import read_run
 from kernelwright.run import Outcome, StopReason, optimize
 from kernelwright.search import build_strategy
-from kernelwright.text.grid import section_text
+from kernelwright.text.table import section_text
 from proposing import OTHER, REPLY, Blobs, asked_for, context, passed, starter, trial
 
 pytestmark = pytest.mark.process

@@ -10,7 +10,7 @@ import pytest
 from kernelwright.model import CaseResult, Evaluation, Operator, Profile, Proposal, Status, Timing, Trial, Usage
 from kernelwright.report.cost import cost_document, cost_sections, costs, diffs_text, until_best
 from kernelwright.report.view import RunView
-from kernelwright.text.grid import section_text
+from kernelwright.text.table import section_text
 from samples import failed, passed, run_view, trial
 
 STAGES_S = {"record": 9.0, "compile": 2.0, "verify": 1.0, "time": 3.0}

@@ -13,9 +13,10 @@ from fakes import ENVIRONMENT, FakeWorker
 from kernelwright.errors import WorkerError
 from kernelwright.jobs.beside import measure_beside
 from kernelwright.model import BenchCase, BenchReport, Implementation, Status
-from kernelwright.report.content import Content
+from kernelwright.report.content import cases_section, times_section
 from kernelwright.report.framework import SideMeasurement, against_framework, read_side, write_side
 from kernelwright.report.plots.convergence import search_of
+from kernelwright.report.tree import tree_of
 from kernelwright.report.verdict import verdict_sentence, verdict_text
 from kernelwright.report.view import RunView
 from samples import passed, run_view, short_run
@@ -56,7 +57,7 @@ def test_the_ratio_to_the_fastest_of_pytorch_comes_first_and_the_starter_second(
         "softmax now takes 26.00 µs, 2.00x as fast as torch.compile (95 %: 1.98 to 2.02), "
         "1.54x as fast as the starter's 40.00 µs, 62 % of the bound"
     )
-    times = Content(view).times
+    times = times_section(view)
     assert times is not None
     assert [dict(zip(times.grid.header, row, strict=True)) for row in times.grid.rows] == [
         {"case": "square", "ours": "26", "eager": "100", "compile": "52", "ratio": "2.00x", "verdict": "faster",
@@ -106,11 +107,11 @@ def test_a_kernel_that_is_slower_than_pytorch_is_not_recommended(tmp_path: Path)
 def test_an_estimate_has_no_ratio_on_the_page_whatever_lies_in_the_folder(tmp_path: Path) -> None:
     view = finished(tmp_path, measured=False)
     keep(view, report())
-    page = Content(view)
-    assert page.times is None
-    assert page.cases is not None
-    assert {"ratio", "of the bound"}.isdisjoint(page.cases.grid.header)
-    assert {node.gain for node in page.tree[0].children} == {""}
+    times, cases = times_section(view), cases_section(view)
+    assert times is None
+    assert cases is not None
+    assert {"ratio", "of the bound"}.isdisjoint(cases.grid.header)
+    assert {node.gain for node in tree_of(view)[0].children} == {""}
     assert "x as fast" not in verdict_text(view)
     assert "confirmed" not in verdict_text(view)
 

@@ -14,8 +14,7 @@ from kernelwright.journal import Journal, fold
 from kernelwright.report.chosen import BEST, FEW
 from kernelwright.report.page import html_page
 from kernelwright.report.text import report_text
-from kernelwright.report.trace import trace_files
-from kernelwright.report.trace_rounds import TraceRounds
+from kernelwright.report.trace import TraceRounds, trace_files
 from kernelwright.report.trials import trials_table
 from kernelwright.report.view import RunView, read_run, view_of
 from kernelwright.search.ranking import ranked

@@ -5,8 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from kernelwright.model import BenchCase, BenchReport, Environment, Implementation, Status
-from kernelwright.report.bench import bench_text
-from kernelwright.report.repeat import repeated
+from kernelwright.report.bench import bench_text, repeated
 
 ENVIRONMENT = Environment(device="NVIDIA H200", target="sm_90", python="3.12.3", torch="2.11.0", triton="3.6.0")
 

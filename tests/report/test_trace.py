@@ -10,8 +10,7 @@ from pathlib import Path
 import msgspec
 
 from kernelwright.model import Claim, Counter, Exchange, LaunchProfile, Operator, Profile, Reflection
-from kernelwright.report.trace import trace_files
-from kernelwright.report.trace_rounds import TraceRounds
+from kernelwright.report.trace import TraceRounds, trace_files
 from kernelwright.text.escape import acting
 from samples import passed, run_view, short_run, trial
 

@@ -9,8 +9,7 @@ import msgspec
 import pytest
 
 from fakes import ENVIRONMENT
-from kernelwright.report.evaluation import environment_settings
-from kernelwright.report.tried import TRIED, newer_text
+from kernelwright.report.evaluation import TRIED, environment_settings, newer_text
 
 ROOT = Path(__file__).parents[2]
 

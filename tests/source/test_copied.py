@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from kernelwright.source.copied import copied
+from kernelwright.source.parse import copied
 
 FILES = sorted((Path(__file__).parents[1] / "honest/kernels").glob("*/*.py"))
 

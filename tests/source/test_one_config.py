@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.source.one_config import with_one_config
+from kernelwright.source.edits import with_one_config
 from kernelwright.worker.rules.extract import extract
 
 HONEST = Path(__file__).parents[1] / "honest/kernels"

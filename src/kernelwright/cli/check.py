@@ -18,7 +18,7 @@ from kernelwright.errors import MachineError
 from kernelwright.jobs import check as job
 from kernelwright.jobs.worker import Desk
 from kernelwright.model import Loading
-from kernelwright.report.check import check_text
+from kernelwright.report.qualification import check_text
 
 
 @click.command()

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from kernelwright.problems.gallery import gallery_problems
+from kernelwright.problems.paths import gallery_problems
 
 
 def problems(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -9,7 +9,7 @@ import click
 
 from kernelwright.cli.context import json_option
 from kernelwright.cli.output import say, say_document
-from kernelwright.problems.gallery import gallery_problems
+from kernelwright.problems.paths import gallery_problems
 from kernelwright.report.gallery import gallery_line, gallery_text
 
 

@@ -1,8 +1,6 @@
-"""The `Backend` protocol: everything that differs between GPU vendors. CUDA is the only implementation."""
+"""Everything that differs between GPU vendors. CUDA is the only one."""
 
 from __future__ import annotations
-
-from typing import Protocol
 
 import msgspec
 
@@ -10,23 +8,9 @@ from kernelwright.devices import TARGETS, WARP_THREADS, Target
 from kernelwright.errors import MachineError
 
 
-class Backend(Protocol):
-    """One vendor's GPUs. name: as in Triton and torch. default_target: compile target on a machine without a GPU."""
-
-    name: str
-    default_target: str
-    warp_threads: int
-    max_block_threads: int
-
-    def target_of(self, device: str, capability: int, multiprocessors: int, l2_bytes: int) -> Target:
-        """The target of a GPU. Raises `MachineError` if its limits are not known.
-
-        capability: such as 90. multiprocessors, l2_bytes: of this GPU; they replace those of the architecture's entry.
-        """
-        ...
-
-
 class Cuda:
+    """name: as in Triton and torch. default_target: compile target on a machine without a GPU."""
+
     name = "cuda"
     default_target = "sm_90"
     warp_threads = WARP_THREADS
@@ -34,6 +18,10 @@ class Cuda:
     """CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability": the same for all targets."""
 
     def target_of(self, device: str, capability: int, multiprocessors: int, l2_bytes: int) -> Target:
+        """The target of a GPU. Raises `MachineError` if its limits are not known.
+
+        capability: such as 90. multiprocessors, l2_bytes: of this GPU; they replace those of the architecture's entry.
+        """
         name = f"sm_{capability}"
         known = TARGETS.get(name)
         if known is None:
@@ -42,4 +30,4 @@ class Cuda:
         return msgspec.structs.replace(known, device=device, multiprocessors=multiprocessors, l2_bytes=l2_bytes)
 
 
-BACKEND: Backend = Cuda()
+BACKEND = Cuda()

@@ -17,11 +17,10 @@ from typing import TypeVar
 import msgspec
 
 from kernelwright.errors import KernelwrightError, Unreachable, WorkerError, WorkerLost
-from kernelwright.evaluator.announcer import Announcer
 from kernelwright.evaluator.attempts import ANSWER_S, Attempts, LostAttempts
 from kernelwright.evaluator.dispatch import Dispatch, Where
 from kernelwright.evaluator.first import FirstPassed
-from kernelwright.evaluator.lane import LaneWorker, Step, TookDown
+from kernelwright.evaluator.lane import Announcer, LaneWorker, Step, TookDown
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import (
     Call,

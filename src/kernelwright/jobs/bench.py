@@ -19,7 +19,7 @@ from kernelwright.jobs.loading import DERIVED, load_qualified, read_problem
 from kernelwright.jobs.worker import Desk
 from kernelwright.model import FRAMEWORK, BenchReport, BenchSeries, Candidate, Loading, ProblemInfo, Status
 from kernelwright.problems import ProblemPath
-from kernelwright.report.repeat import repeated
+from kernelwright.report.bench import repeated
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from kernelwright.export.subject import Subject
 from kernelwright.folders import require_empty
 from kernelwright.jobs.exportable import PACKAGE as PACKAGE
 from kernelwright.jobs.exportable import ExportSource, WrongCandidateError, read_subject
-from kernelwright.jobs.package_process import run_module
 from kernelwright.jobs.worker import Desk, Notify
+from kernelwright.python import run_module
 from kernelwright.report.evaluation import library_text
 
 

@@ -27,7 +27,7 @@ from kernelwright.model import (
     Implementation,
     Status,
 )
-from kernelwright.report.repeat import repeated
+from kernelwright.report.bench import repeated
 from kernelwright.stats import verdict
 from kernelwright.textfile import read_text
 

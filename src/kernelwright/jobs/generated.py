@@ -13,7 +13,7 @@ from kernelwright.inductor import NotConverted, can_split, candidate_text, libra
 from kernelwright.jobs.worker import Notify
 from kernelwright.model import KnownKernel, LibraryMode, ProblemInfo, Status
 from kernelwright.problems import ProblemPath
-from kernelwright.report.tried import newer_text
+from kernelwright.report.evaluation import newer_text
 from kernelwright.text.units import time_text, times_text
 
 LEFT = 0.85

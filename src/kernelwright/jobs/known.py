@@ -19,8 +19,7 @@ from kernelwright.model import BenchReport, Candidate, KnownKernel, ProblemInfo
 from kernelwright.problems import ProblemPath, problems_in
 from kernelwright.problems.alike import described, signature, written_operators
 from kernelwright.problems.constructed import constructed_as
-from kernelwright.problems.gallery import GALLERY, gallery_problems
-from kernelwright.problems.paths import problem_at
+from kernelwright.problems.paths import GALLERY, gallery_problems, problem_at
 from kernelwright.report.framework import against_of, side_report
 from kernelwright.report.gallery import AUTOTUNED, RESULTS, recorded
 from kernelwright.report.view import read_run, share_of_bound

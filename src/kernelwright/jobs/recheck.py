@@ -16,10 +16,10 @@ from kernelwright.codec import plain
 from kernelwright.errors import MachineError
 from kernelwright.export.recheck import Change, Package, Timed, changes, read_package, retimed, still_faster
 from kernelwright.jobs.loading import load_problem
-from kernelwright.jobs.package_process import run_module
 from kernelwright.jobs.worker import Desk, Notify
 from kernelwright.model import Environment, Evaluation, Loading, Status
 from kernelwright.problems.paths import problem_at
+from kernelwright.python import run_module
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from kernelwright.model import (
 from kernelwright.problems import ProblemPath, copy_problem, problem_in_run
 from kernelwright.problems.alike import described
 from kernelwright.propose import build_proposer, require_askable
-from kernelwright.report.tried import newer_text
+from kernelwright.report.evaluation import newer_text
 from kernelwright.run import resume as end_pause
 from kernelwright.search import build_strategy
 

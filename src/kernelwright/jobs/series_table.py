@@ -11,8 +11,7 @@ from kernelwright.jobs.series_state import Ended, Series
 from kernelwright.journal import NAME, Journal
 from kernelwright.report.files import PAGE
 from kernelwright.report.framework import side_report
-from kernelwright.report.page.several import several_page
-from kernelwright.report.several import TABLE, TABLE_PAGE, Line, line_of, several_text
+from kernelwright.report.several import TABLE, TABLE_PAGE, Line, line_of, several_page, several_text
 from kernelwright.report.state import State
 from kernelwright.report.view import read_run
 from kernelwright.text.escape import legible

@@ -16,7 +16,7 @@ from kernelwright.journal import Event, Journal, RunState
 from kernelwright.model import Trial
 from kernelwright.report.files import write_answer
 from kernelwright.report.kernel import kernel_text
-from kernelwright.report.trace_rounds import TraceRounds
+from kernelwright.report.trace import TraceRounds
 from kernelwright.report.view import RunView, view_of
 from kernelwright.run import StopReason
 from kernelwright.search.convergence import best_trial

@@ -16,10 +16,10 @@ from kernelwright import codec
 from kernelwright.errors import ProblemError, RequestError
 from kernelwright.folders import make_folder, remove_folder, write_file
 from kernelwright.jobs.loading import DERIVED
-from kernelwright.jobs.package_process import run_module
 from kernelwright.jobs.worker import Desk, Notify, Shared
 from kernelwright.model import FRAMEWORK, Environment, ModelSurvey, Record
-from kernelwright.problems.gallery import PROBLEM_FILE
+from kernelwright.problems.paths import PROBLEM_FILE
+from kernelwright.python import run_module
 from kernelwright.report.whole_model import Table, outcome_text, table_of, times_of_model_text
 from kernelwright.search.schedule import NEAR
 from kernelwright.textfile import parse_json, read_text

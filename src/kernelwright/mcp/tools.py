@@ -22,8 +22,7 @@ from kernelwright.jobs.exportable import ExportSource
 from kernelwright.mcp.calls import BEGINS, READS, WRITES, awaited
 from kernelwright.model import Candidate
 from kernelwright.problems import ProblemPath
-from kernelwright.problems.gallery import PROBLEM_FILE, WRITTEN, gallery_problems
-from kernelwright.problems.paths import problem_at
+from kernelwright.problems.paths import PROBLEM_FILE, WRITTEN, gallery_problems, problem_at
 from kernelwright.report.bench import bench_text
 from kernelwright.report.bounds import bounds_text
 from kernelwright.report.derived import derived_text

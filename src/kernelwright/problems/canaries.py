@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from kernelwright.model import Candidate, Status
-from kernelwright.problems.gallery import PROBLEM_FILE
-from kernelwright.problems.paths import ProblemPath, problem_at
+from kernelwright.problems.paths import PROBLEM_FILE, ProblemPath, problem_at
 from kernelwright.templates import shipped
 
 BRIEF = "laps = 2"

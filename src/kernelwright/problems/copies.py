@@ -14,8 +14,7 @@ from kernelwright import codec
 from kernelwright.errors import ProblemError, RunFolderError
 from kernelwright.folders import write_file
 from kernelwright.model import Case
-from kernelwright.problems.gallery import PROBLEM_FILE
-from kernelwright.problems.paths import ProblemPath, problem_at
+from kernelwright.problems.paths import PROBLEM_FILE, ProblemPath, problem_at
 from kernelwright.problems.text import read_problem_text, states_cases
 from kernelwright.textfile import parse_json, read_text
 

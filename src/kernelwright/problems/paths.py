@@ -14,9 +14,14 @@ from pathlib import Path
 
 from kernelwright.errors import ProblemError
 from kernelwright.options import did_you_mean
-from kernelwright.problems.gallery import GALLERY, PROBLEM_FILE, gallery_problems
 from kernelwright.problems.sets import FORMATS, problem_file
 from kernelwright.text.escape import encodable, in_code, is_fit
+
+PROBLEM_FILE = "problem.py"
+GALLERY = "gallery"
+WRITTEN = "problems"
+"""Where problems of live modules are written, unless another folder is named."""
+PACKAGE = Path(__file__).parents[1]
 
 STARTER_FILE = "starter.py"
 BEST_FILE = "best.py"
@@ -132,3 +137,26 @@ def by_number(file: Path) -> tuple[int, str]:
     """Sort key by the leading number: 10_softmax.py comes after 2_matmul.py."""
     found = re.match(r"\d+", file.name)
     return int(found[0]) if found else -1, file.name
+
+
+def shipped_gallery() -> Path | None:
+    """The gallery that comes with kernelwright: in the installed package, or at the root of a checkout."""
+    root = PACKAGE.parents[1]
+    places = [PACKAGE / GALLERY, *([root / GALLERY] if (root / "pyproject.toml").is_file() else [])]
+    return next((place for place in places if place.is_dir()), None)
+
+
+def galleries(home: Path) -> list[Path]:
+    """The existing folders without duplicates: those in `home`, then the one that comes with kernelwright."""
+    shipped = shipped_gallery()
+    own = [home / name for name in (WRITTEN, GALLERY) if (home / name).is_dir()]
+    return [*own, *([shipped] if shipped and shipped.resolve() not in [one.resolve() for one in own] else [])]
+
+
+def gallery_problems(home: Path) -> dict[str, Path]:
+    """The problem files of all galleries by name, sorted; problems in `home` take precedence. A name that `paths` would
+    refuse is left out."""
+    found: dict[str, Path] = {}
+    for folder in reversed(galleries(home)):
+        found |= {file.parent.name: file for file in folder.glob(f"*/{PROBLEM_FILE}") if is_fit(file.parent.name)}
+    return dict(sorted(found.items()))

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernelwright.problems.gallery import WRITTEN
 from kernelwright.problems.live import write_live
-from kernelwright.problems.paths import ProblemPath, find_problem
+from kernelwright.problems.paths import WRITTEN, ProblemPath, find_problem
 
 
 @dataclass(frozen=True)

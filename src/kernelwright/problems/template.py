@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 from kernelwright.errors import ProblemError
-from kernelwright.problems.gallery import PROBLEM_FILE
-from kernelwright.problems.paths import STARTER_FILE, ProblemPath, problem_at
+from kernelwright.problems.paths import PROBLEM_FILE, STARTER_FILE, ProblemPath, problem_at
 from kernelwright.templates import shipped
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 from kernelwright.diagnosis import diagnoses
-from kernelwright.model import CaseInfo, CaseResult, Evaluation, Timing, Trial
+from kernelwright.model import CaseInfo, CaseResult, Timing
 from kernelwright.report.chosen import FEW
 from kernelwright.report.commands import repeat_commands
 from kernelwright.report.control_arm import control_text, read_control
@@ -24,11 +23,10 @@ from kernelwright.report.profile_table import profile_section
 from kernelwright.report.profiled import finding_section
 from kernelwright.report.reasons import reasons_section
 from kernelwright.report.stated import stated_section
-from kernelwright.report.tree import Node, tree_of
 from kernelwright.report.trials import tally
 from kernelwright.report.verdict import remarks, verdict_sentence
 from kernelwright.report.view import RunView
-from kernelwright.text.grid import NO_GRID, Grid, Section
+from kernelwright.text.table import NO_GRID, Grid, Section
 from kernelwright.text.units import Unit, interval_text, label, number_text, share_text, times_text, unit_for
 
 ESTIMATES = (
@@ -47,135 +45,84 @@ BRIEF = (
 
 @dataclass(frozen=True)
 class Content:
-    """The parts of a report, one property each, computed when a renderer first asks for it."""
+    """The parts of a report. first: what a reader asks first: times beside PyTorch, else the cases, and what holds the
+    kernel back; of a run without a kernel why. rounds: the convergence table. tally: trials by status. kernel: its
+    source, ready to use. control: the control arm, "" where there is none. repeat: command lines."""
 
     view: RunView
+    title: str
+    subtitle: str
+    verdict: str
+    remarks: list[str]
+    warnings: list[str]
+    first: list[Section]
+    kernel_title: str
+    kernel: str | None
+    rounds: str
+    tally: Mapping[str, int]
+    further: list[Section]
+    cost: tuple[Section, ...]
+    control: str
+    environment: Mapping[str, str]
+    repeat: list[str]
 
-    @property
-    def title(self) -> str:
-        return self.view.info.problem.title
 
-    @property
-    def subtitle(self) -> str:
-        settings, info = self.view.info.settings, self.view.info
-        where = info.environment.device or f"no GPU, compiled for {info.environment.target}"
-        return f"{settings.strategy} search, written by {settings.proposer}, {where}, {info.created[:10]}"
+def content_of(view: RunView) -> Content:
+    """All parts but the tree of candidates (`tree.tree_of`), which not every report has."""
+    settings, info, shown = view.info.settings, view.info, view.shown
+    where = info.environment.device or f"no GPU, compiled for {info.environment.target}"
+    title = "Best kernel" if view.best is not None else "Leading kernel, not confirmed"
+    times, cases = times_section(view), cases_section(view)
+    reasons, finding = reasons_section(view), _finding(view)
+    first = [one for one in ((times or cases, finding) if shown is not None else (reasons,)) if one is not None]
+    further = (_resources(view, title), cases, lanes_section(view.lanes, view.at_work_s), profile_section(view),
+               reasons, stated_section(view))  # fmt: skip
+    control = read_control(view)
+    return Content(
+        view=view,
+        title=info.problem.title,
+        subtitle=f"{settings.strategy} search, written by {settings.proposer}, {where}, {info.created[:10]}",
+        verdict=verdict_sentence(view),
+        remarks=remarks(view),
+        warnings=_warnings(view),
+        first=first,
+        kernel_title=title,
+        kernel=kernel_text(shown, view) if shown is not None and shown.proposal.candidate is not None else None,
+        rounds=convergence_text(view),
+        tally=tally(view.trials),
+        further=[one for one in further if one is not None and one not in first],
+        cost=cost_sections(view),
+        control=control_text(view, control) if control is not None else "",
+        environment=environment_settings(info.environment),
+        repeat=repeat_commands(view),
+    )
 
-    @cached_property
-    def shown(self) -> Trial | None:
-        return self.view.shown
 
-    @cached_property
-    def evaluation(self) -> Evaluation | None:
-        return self.view.figure(self.shown)
+def _resources(view: RunView, title: str) -> Section | None:
+    """Config of the shown kernel, and what the compiler says of it."""
+    shown, evaluation = view.shown, view.figure(view.shown)
+    if shown is None or evaluation is None or shown.proposal.candidate is None:
+        return None
+    given = shown.proposal.candidate.config.items()
+    config = ", ".join(f"{key}={value}" for key, value in given) or "as its source has it"
+    kernels = kernels_grid(evaluation.kernels) if evaluation.kernels else NO_GRID
+    return Section("resources", f"{title}: trial {shown.number}", kernels, (f"config: {config}",))
 
-    @cached_property
-    def verdict(self) -> str:
-        return verdict_sentence(self.view)
 
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        return tuple(remarks(self.view))
+def times_section(view: RunView) -> Section | None:
+    """The shown kernel beside PyTorch, a row per timed case; None where that was not measured."""
+    report = side_report(view) if view.timing_kind == "measured" else None
+    return Section("times", "Beside PyTorch", times_grid(report), (TIMES,)) if report is not None else None
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        return tuple(_warnings(self.view))
 
-    @cached_property
-    def tree(self) -> tuple[Node, ...]:
-        return tree_of(self.view)
-
-    @cached_property
-    def rounds(self) -> str:
-        """The convergence table."""
-        return convergence_text(self.view)
-
-    @property
-    def tally(self) -> Mapping[str, int]:
-        """Trials by status."""
-        return tally(self.view.trials)
-
-    @property
-    def kernel_title(self) -> str:
-        return "Best kernel" if self.view.best is not None else "Leading kernel, not confirmed"
-
-    @cached_property
-    def kernel(self) -> str | None:
-        """Its source, ready to use."""
-        shown = self.shown
-        return kernel_text(shown, self.view) if shown is not None and shown.proposal.candidate is not None else None
-
-    @cached_property
-    def resources(self) -> Section | None:
-        """Config of the shown kernel, and what the compiler says of it."""
-        if self.shown is None or self.evaluation is None or self.shown.proposal.candidate is None:
-            return None
-        given = self.shown.proposal.candidate.config.items()
-        config = ", ".join(f"{key}={value}" for key, value in given) or "as its source has it"
-        kernels = kernels_grid(self.evaluation.kernels) if self.evaluation.kernels else NO_GRID
-        return Section("resources", f"{self.kernel_title}: trial {self.shown.number}", kernels, (f"config: {config}",))
-
-    @cached_property
-    def times(self) -> Section | None:
-        """The shown kernel beside PyTorch, a row per timed case; None where that was not measured."""
-        report = side_report(self.view) if self.view.timing_kind == "measured" else None
-        return Section("times", "Beside PyTorch", times_grid(report), (TIMES,)) if report is not None else None
-
-    @cached_property
-    def finding(self) -> Section | None:
-        """What holds the shown kernel back, on the case that is furthest from its bound; None where nothing was
-        timed."""
-        if self.shown is None or self.evaluation is None:
-            return None
-        profiles, info = self.view.profiles.get(self.shown.number, ()), self.view.info
-        found = next(iter(diagnoses(self.evaluation, profiles, info.problem, info.environment.peaks)), None)
-        return finding_section(found) if found is not None else None
-
-    @cached_property
-    def cases(self) -> Section | None:
-        """One row per case: the shown kernel beside the run's first kernel."""
-        evaluation = self.evaluation
-        if evaluation is None or not evaluation.results:
-            return None
-        peaks = next((f"Bounds: {info.bound.peaks}. " for info in self.view.info.problem.cases), "")
-        return Section("cases", "Cases", _cases(self.view, evaluation).filled(), (f"{peaks}{ERRORS}",))
-
-    @property
-    def first(self) -> tuple[Section, ...]:
-        """What a reader asks first: times beside PyTorch, else the cases, and what holds the kernel back; of a run
-        without a kernel why."""
-        found = (self.times or self.cases, self.finding) if self.shown is not None else (reasons_section(self.view),)
-        return tuple(one for one in found if one is not None)
-
-    @property
-    def further(self) -> tuple[Section, ...]:
-        view = self.view
-        found = (self.resources, self.cases, self.lanes, profile_section(view), reasons_section(view),
-                 stated_section(view))  # fmt: skip
-        return tuple(one for one in found if one is not None and one not in self.first)
-
-    @cached_property
-    def lanes(self) -> Section | None:
-        return lanes_section(self.view.lanes, self.view.at_work_s)
-
-    @property
-    def cost(self) -> tuple[Section, ...]:
-        return cost_sections(self.view)
-
-    @cached_property
-    def control(self) -> str:
-        """The control arm; "" where there is none."""
-        control = read_control(self.view)
-        return control_text(self.view, control) if control is not None else ""
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        return environment_settings(self.view.info.environment)
-
-    @property
-    def repeat(self) -> tuple[str, ...]:
-        """Command lines."""
-        return tuple(repeat_commands(self.view))
+def _finding(view: RunView) -> Section | None:
+    """What holds the shown kernel back, on the case that is furthest from its bound; None where nothing was timed."""
+    evaluation = view.figure(view.shown)
+    if view.shown is None or evaluation is None:
+        return None
+    profiles, info = view.profiles.get(view.shown.number, ()), view.info
+    found = next(iter(diagnoses(evaluation, profiles, info.problem, info.environment.peaks)), None)
+    return finding_section(found) if found is not None else None
 
 
 def _warnings(view: RunView) -> list[str]:
@@ -185,9 +132,11 @@ def _warnings(view: RunView) -> list[str]:
     return found + ([REPLAYED] if view.info.settings.proposer == "replay" else [])
 
 
-def _cases(view: RunView, evaluation: Evaluation) -> Grid:
+def cases_section(view: RunView) -> Section | None:
     """One row per case: the reported kernel beside the run's first kernel."""
-    seed = view.seed
+    seed, evaluation = view.seed, view.figure(view.shown)
+    if evaluation is None or not evaluation.results:
+        return None
     seed_times = {r.case: r.timing for r in seed.evaluation.results} if seed and seed.evaluation else {}
     times = [r.timing.median_us for r in evaluation.results if r.timing] + [
         t.median_us for t in seed_times.values() if t
@@ -208,7 +157,9 @@ def _cases(view: RunView, evaluation: Evaluation) -> Grid:
         if is_measured:
             row += _case_bound(result.timing, known.get(result.case), unit)
         rows.append(tuple(row))
-    return Grid(tuple(header), tuple(rows), frozenset({"", "status"}))
+    peaks = next((f"Bounds: {info.bound.peaks}. " for info in view.info.problem.cases), "")
+    grid = Grid(tuple(header), tuple(rows), frozenset({"", "status"})).filled()
+    return Section("cases", "Cases", grid, (f"{peaks}{ERRORS}",))
 
 
 def _case_start(result: CaseResult, info: CaseInfo | None, unit: Unit) -> list[str]:

@@ -16,7 +16,7 @@ from kernelwright.report.pace import busy_text, seconds_by_gpu
 from kernelwright.report.trials import usage_text
 from kernelwright.report.view import RunView
 from kernelwright.search.convergence import compile_s, gains, gpu_s, profile_s
-from kernelwright.text.grid import NO_GRID, Grid, Section
+from kernelwright.text.table import NO_GRID, Grid, Section
 from kernelwright.text.units import count_text, duration_text
 
 

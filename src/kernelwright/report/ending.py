@@ -10,8 +10,9 @@ from kernelwright.model import BUDGET_LIMITS, Budget
 from kernelwright.propose import prompt_path
 from kernelwright.report.commands import KERNEL, command_on_best
 from kernelwright.report.convergence import convergence_text
-from kernelwright.report.files import PAGE, REPORT, TRACE
+from kernelwright.report.files import PAGE, REPORT
 from kernelwright.report.several import TABLE, TABLE_PAGE, Line, several_text
+from kernelwright.report.trace import FOLDER
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
 from kernelwright.run import Outcome, StopReason
@@ -22,7 +23,7 @@ def ending_text(view: RunView, outcome: Outcome, budget: Budget, no_package: str
     places = [
         f"report  {view.folder / REPORT}",
         f"page    {view.folder / PAGE}",
-        f"trace   {view.folder / TRACE}",
+        f"trace   {view.folder / FOLDER}",
     ]
     if view.best is not None:
         places.insert(0, f"kernel  {view.folder / KERNEL}")

@@ -19,10 +19,8 @@ from kernelwright.model import (
     LibraryShare,
     Status,
 )
-from kernelwright.report.tried import newer_text
-from kernelwright.text.grid import Grid, grid_text
 from kernelwright.text.markdown import shortened
-from kernelwright.text.table import table
+from kernelwright.text.table import Grid, grid_text, table
 from kernelwright.text.units import (
     bytes_text,
     label,
@@ -31,6 +29,10 @@ from kernelwright.text.units import (
     time_text,
     unit_for,
 )
+
+TRIED = {"torch": "2.15", "triton": "3.9"}
+"""The newest that were tried, by `make newest` on a machine without a GPU. A newer version may work: `kernelwright
+doctor` tries it."""
 
 VERIFIED_ON = {
     "device": "verified on the device that it runs on",
@@ -366,3 +368,16 @@ def below_bound_texts(results: Sequence[CaseResult]) -> list[str]:
 
 def _error(error: float | None) -> str:
     return "-" if error is None else f"{error:.3g}"
+
+
+def newer_text(environment: Environment) -> str:
+    """Which of torch and Triton is newer than TRIED; "" where neither is."""
+    have = {"torch": environment.torch, "triton": environment.triton}
+    return "; ".join(f"{name} {have[name]} is newer than {last}, the newest that was tried"
+                     for name, last in TRIED.items() if _number(have[name]) > _number(last))  # fmt: skip
+
+
+def _number(version: str) -> tuple[int, ...]:
+    """Major and minor number; empty for a text that does not begin with them."""
+    parts = version.split(".")[:2]
+    return tuple(int(one) for one in parts) if all(one.isdecimal() for one in parts) else ()

@@ -9,14 +9,13 @@ from kernelwright.report.kernel import kernel_text
 from kernelwright.report.page import html_page
 from kernelwright.report.plots import draw_plots, write_plots
 from kernelwright.report.text import report_text
-from kernelwright.report.trace_rounds import TraceRounds
+from kernelwright.report.trace import TraceRounds
 from kernelwright.report.view import RunView
 from kernelwright.text.escape import legible
 
 REPORT = "report.txt"
 PAGE = "report.html"
 PLOTS = "plots"
-TRACE = "trace"
 LOG = "EVOLUTION_LOG.md"
 
 

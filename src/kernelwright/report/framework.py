@@ -18,7 +18,7 @@ from kernelwright.model import FRAMEWORK, BenchCase, BenchReport, Implementation
 from kernelwright.report.series import case_cells
 from kernelwright.report.view import RunView
 from kernelwright.stats import geometric_mean
-from kernelwright.text.grid import Grid
+from kernelwright.text.table import Grid
 from kernelwright.text.units import range_text, times_text
 
 BENCH, ELSEWHERE = "bench.json", "elsewhere.json"

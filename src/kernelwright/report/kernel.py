@@ -14,7 +14,7 @@ from kernelwright.report.evaluation import (
 from kernelwright.report.trials import outcome, readable_source, title, why
 from kernelwright.report.view import RunView
 from kernelwright.source import autotune_choices
-from kernelwright.source.one_config import with_one_config
+from kernelwright.source.edits import with_one_config
 from kernelwright.text.escape import legible
 from kernelwright.text.units import time_text
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from kernelwright.journal import LaneTally
 from kernelwright.text.escape import legible
-from kernelwright.text.grid import Grid, Section
+from kernelwright.text.table import Grid, Section
 from kernelwright.text.units import count_text, share_text
 
 MOST_SHOWN = 16

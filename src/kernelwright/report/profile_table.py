@@ -10,7 +10,7 @@ from kernelwright.diagnosis.format import SHOWN, value_text
 from kernelwright.model import Trial
 from kernelwright.report.profiled import Profiled, profiled, profiled_text
 from kernelwright.report.view import RunView
-from kernelwright.text.grid import Grid, Section
+from kernelwright.text.table import Grid, Section
 
 
 def profile_section(view: RunView) -> Section | None:

@@ -25,8 +25,7 @@ from kernelwright.model import (
 )
 from kernelwright.report.evaluation import shares_text
 from kernelwright.roofline import Point
-from kernelwright.text.grid import Grid, Section, grid_text
-from kernelwright.text.table import indented, table
+from kernelwright.text.table import Grid, Section, grid_text, indented, table
 from kernelwright.text.units import bytes_text, share_text, time_text
 
 LAUNCHES_SHOWN = 6

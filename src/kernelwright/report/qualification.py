@@ -7,9 +7,33 @@ what other evaluators use.
 
 from __future__ import annotations
 
-from kernelwright.model import CaseQualification, QualificationReport, TrivialAnswer
-from kernelwright.report.evaluation import constant_texts, dead_text
+from collections.abc import Mapping
+
+from kernelwright.model import (
+    CaseQualification,
+    Environment,
+    Implementation,
+    ProblemInfo,
+    QualificationReport,
+    TrivialAnswer,
+)
+from kernelwright.report.bounds import bounds_text
+from kernelwright.report.derived import derived_text
+from kernelwright.report.evaluation import IEEE, TF32, constant_texts, dead_text, environment_settings, settings_text
+from kernelwright.report.stated import stated_text
 from kernelwright.text.table import table
+
+LAYOUTS = {
+    "dense": 'layouts: a candidate may serve dense inputs only (LAYOUTS = "any" demands all strides)',
+    "any": "layouts: a candidate has to serve inputs of any strides",
+}
+
+LIBRARY = {
+    "none": 'library steps: none (LIBRARY = "finish" or "any" allows some)',
+    "finish": "library steps: reductions of what a candidate's kernels wrote, over 1/16 of the bytes of a case at most "
+    '(LIBRARY = "finish")',
+    "any": 'library steps: every operator that only computes new tensors (LIBRARY = "any")',
+}
 
 USUAL = 1e-2
 """The atol = rtol that KernelBench and most evaluators compare with."""
@@ -102,3 +126,20 @@ def _verdict(answer: TrivialAnswer, case: CaseQualification) -> str:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.2g}"
+
+
+def check_text(
+    problem: ProblemInfo, report: QualificationReport, eager: Mapping[str, Implementation], environment: Environment
+) -> str:
+    """Derived cases, trivial answers, bounds, and what the problem states. eager: as for `bounds_text`."""
+    parts = [
+        derived_text(problem).rstrip("\n"),
+        qualification_text(report, problem.title),
+        bounds_text(problem.cases, eager),
+        LAYOUTS[problem.layouts],
+        TF32 if problem.precision == "tf32" else IEEE,
+        LIBRARY[problem.library],
+        stated_text(problem.stated) if problem.stated is not None else "",
+        settings_text("environment", environment_settings(environment)),
+    ]
+    return "\n\n".join(filter(None, parts))

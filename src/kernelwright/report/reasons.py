@@ -10,8 +10,8 @@ import re
 from kernelwright.report.chosen import FEW
 from kernelwright.report.trials import outcome, why
 from kernelwright.report.view import RunView
-from kernelwright.text.grid import Grid, Section
 from kernelwright.text.markdown import shortened
+from kernelwright.text.table import Grid, Section
 
 NUMBERS = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")
 

@@ -8,24 +8,28 @@ Without a GPU there is no ratio. Figures of different library modes are never av
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
+from urllib.parse import quote
 
 from kernelwright.model import BenchReport, LibraryMode
 from kernelwright.report.cost import run_usage
+from kernelwright.report.files import PAGE
 from kernelwright.report.framework import Against, against_of
+from kernelwright.report.page.html import rendered
 from kernelwright.report.runs import state_text
 from kernelwright.report.state import SOLVED, State, state_of
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView, share_of_bound
 from kernelwright.stats import geometric_mean
-from kernelwright.text.grid import Grid, grid_text
+from kernelwright.text.table import Grid, grid_text
 from kernelwright.text.units import count_text, duration_text, range_text, share_text, time_text, times_text
 
 TABLE = "table.txt"
 TABLE_PAGE = "table.html"
 """Files in the folder of the runs."""
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 HEADER = (
     "problem", "library", "state", "time", "best of PyTorch", "ratio", "95 % interval", "fast_1", "fast_1.5",
@@ -170,3 +174,17 @@ def total_text(total: Total) -> str:
     if total.share is not None:
         parts.append(f"{share_text(total.share)} of the bound (mean)")
     return f"library {total.library}{f', {State.CAPTURED}' if total.captured else ''}: {'; '.join(parts)}"
+
+
+def several_page(title: str, lines: Sequence[Line], pages: Collection[str], has_device: bool | None) -> str:
+    """The page. pages: names of the problems whose run has a page in the folder of that name."""
+    return rendered(
+        "several.html.j2",
+        title=title,
+        tally=tally_text(lines),
+        totals=[total_text(total) for total in totals(lines)],
+        table=grid_of(lines),
+        links={name: f"{quote(name)}/{PAGE}" for name in pages},
+        caption=NO_DEVICE if has_device is False else CAPTION,
+        policy=POLICY,
+    )

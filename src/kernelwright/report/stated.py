@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from kernelwright.model import StatedBySet
 from kernelwright.report.view import RunView
-from kernelwright.text.grid import Grid, Section
 from kernelwright.text.markdown import shortened
+from kernelwright.text.table import Grid, Section
 
 CHARACTERS = 160
 NO_FACTS = ("uuid",)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kernelwright.report.content import Content
+from kernelwright.report.content import Content, content_of
 from kernelwright.report.evaluation import settings_text
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
-from kernelwright.text.grid import section_text
-from kernelwright.text.table import indented
+from kernelwright.text.table import indented, section_text
 
 
 def report_text(view: RunView) -> str:
     """The whole report."""
-    content = Content(view)
+    content = content_of(view)
     title = f"{content.title}: report of {view.folder.name}"
     sections = [f"{heading}\n{indented(text)}" for heading, text in _sections(content)]
     where = settings_text("Environment", content.environment)

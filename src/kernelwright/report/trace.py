@@ -17,18 +17,19 @@
     trace/round_NN/benchmark_results.json    its times, the starter's and the best so far
     trace/round_NN/others/NNN_*.py       every other candidate of the round, losers and repairs, with its outcome
 
-It can be written again from the journal at any time. A file without data in the journal is absent, and README.txt says
-why.
+It is written round by round during a search, and can be written again from the journal at any time. A file without data
+in the journal is absent, and README.txt says why.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from kernelwright.codec import encode, plain
+from kernelwright.codec import document_text, plain
+from kernelwright.folders import make_folder, remove_file, remove_folder, write_file
 from kernelwright.model import Operator, Profile, Trial
 from kernelwright.report.kernel import kernel_text
 from kernelwright.report.profile_table import profile_texts
@@ -39,6 +40,9 @@ from kernelwright.templates import rendered
 from kernelwright.text.escape import legible, legible_json, legible_source
 
 README = "README.txt"
+FOLDER = "trace"
+Stamp = tuple[int, int, int]
+"""The state of a round: its finished trials, their lessons, and their profiles, their parents' included."""
 
 NCU = "ncu"
 """The tool whose figures `*_ncu_metrics.json` holds, under its own names. Those in `*_profile.json` name their tool."""
@@ -228,4 +232,48 @@ def readme(view: RunView) -> str:
 
 
 def _json(content: Any) -> str:
-    return msgspec.json.format(encode(content), indent=2).decode() + "\n"
+    return document_text(content) + "\n"
+
+
+class TraceRounds:
+    """The trace of one run in `home`/trace. What an earlier session wrote is written again once."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._written: dict[int, Stamp] = {}
+
+    def write(self, view: RunView, round: int | None = None) -> None:
+        """Write one round; None: all that changed since they were written, the README, and remove whatever else lies in
+        the folder. view: of one round, its trials and those before it that they name. Raises `RunFolderError`."""
+        make_folder(self._home, FOLDER)
+        for row in convergence(view.trials):
+            stamp = stamp_of(view, row.round)
+            if round not in (None, row.round) or self._written.get(row.round) == stamp:
+                continue
+            folder = f"{FOLDER}/{folder_of(row.round)}"
+            self._clear(folder)
+            for name, text in round_files(view, row).items():
+                write_file(self._home, f"{folder}/{name}", text)
+            self._written[row.round] = stamp
+        if round is None:
+            write_file(self._home, f"{FOLDER}/{README}", readme(view))
+            expected = {README, *(folder_of(number) for number in view.by_round)}
+            for name in {entry.name for entry in os.scandir(self._home / FOLDER)} - expected:
+                self._clear(f"{FOLDER}/{name}")
+
+    def _clear(self, name: str) -> None:
+        path = self._home / name
+        if path.is_dir() and not path.is_symlink():
+            remove_folder(self._home, name)
+        else:
+            remove_file(self._home, name)
+
+
+def stamp_of(view: RunView, round: int) -> Stamp:
+    trials = view.by_round[round]
+    concerned = {trial.number for trial in trials} | {number for one in trials for number in one.request.parents}
+    return (
+        len(trials),
+        sum(len(view.reflected_on.get(trial.number, ())) for trial in trials),
+        sum(number in view.profiles for number in concerned),
+    )

@@ -10,6 +10,10 @@ from typing import NamedTuple, Protocol
 
 from kernelwright.model import Operator, Request, Trial
 
+PATIENCE = 8
+"""Trials in a row without a new candidate after which a strategy gives up. Even if every second answer were useless,
+eight in a row would have a probability of only 0.4 % (0.5**8)."""
+
 MOST_AT_ONCE = 1000
 """Upper limit for the requests, parents or kernels of one round. A round is planned completely before its first
 request, so planning an unlimited number would never end."""
@@ -34,3 +38,20 @@ class Strategy(Protocol):
         """Reports one finished trial. Each request is reported once, or again if its compilers were killed
         (`Evaluation.killed`) and a resumed run judged it again; the order is free."""
         ...
+
+
+class Staleness:
+    """count: results since the last new candidate."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._seen: set[str] = set()
+
+    def tell(self, trial: Trial) -> None:
+        candidate = trial.proposal.candidate
+        if candidate is not None and candidate.id not in self._seen:
+            if trial.evaluation is None or not trial.evaluation.killed:
+                self._seen.add(candidate.id)
+            self.count = 0
+        else:
+            self.count += 1

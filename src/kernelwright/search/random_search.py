@@ -14,8 +14,7 @@ from msgspec import Meta
 
 from kernelwright.model import Candidate, Operator, Record, Request, Scalar, Trial
 from kernelwright.options import read_options
-from kernelwright.search.protocol import MOST_AT_ONCE, Strategy
-from kernelwright.search.staleness import PATIENCE, Staleness
+from kernelwright.search.protocol import MOST_AT_ONCE, PATIENCE, Staleness, Strategy
 
 
 class RandomOptions(Record, frozen=True, kw_only=True):

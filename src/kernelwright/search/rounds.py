@@ -15,8 +15,7 @@ from msgspec import Meta
 from kernelwright.model import Candidate, Operator, Record, Request, Trial
 from kernelwright.search.judging import Judging
 from kernelwright.search.portfolio import Portfolio
-from kernelwright.search.protocol import MOST_AT_ONCE, Step
-from kernelwright.search.staleness import PATIENCE, Staleness
+from kernelwright.search.protocol import MOST_AT_ONCE, PATIENCE, Staleness, Step
 
 
 class RoundsOptions(Record, frozen=True, kw_only=True):

@@ -28,19 +28,6 @@ from kernelwright.source.launches import KernelConfig
 from kernelwright.source.names import AUTOTUNE, Tunable
 from kernelwright.source.rewrite import autotune_choices
 
-__all__ = [
-    "AUTOTUNE",
-    "KernelConfig",
-    "Tunable",
-    "apply_config",
-    "autotune_choices",
-    "default_config",
-    "find_tunables",
-    "judged_text",
-    "kernel_configs",
-    "render",
-]
-
 
 def find_tunables(source: str) -> tuple[Tunable, ...]:
     """The tunables of `source`, in source order; none where it does not parse."""

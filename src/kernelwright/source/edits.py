@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kernelwright.source import parse as syntax
+from kernelwright.source.kernels import Kernel, read_kernels
 from kernelwright.source.rewrite import line_starts, span
+from kernelwright.source.scopes import Reader
+from kernelwright.source.tunables import autotune_argument, autotune_list
 
 
 @dataclass(frozen=True)
@@ -55,3 +59,25 @@ def _span(starts: list[int], edit: Edit) -> tuple[int, int]:
     line = decorators[0].lineno if decorators else edit.first.lineno
     # The column of a decorated definition is that of its @.
     return starts[line - 1] + edit.first.col_offset, span(starts, edit.last)[1]
+
+
+def with_one_config(source: str, chosen: Mapping[str, int]) -> str:
+    """`source` with one config per autotuned kernel. chosen: by kernel, the index of its config; 0 where there is none.
+    Raises `SyntaxError`."""
+    reader = Reader(syntax.parse(source))
+    edits = [edit for kernel in read_kernels(reader).values()
+             if (edit := _edit(source, reader, kernel, chosen.get(kernel.name, 0))) is not None]  # fmt: skip
+    return edited(source, edits)
+
+
+def _edit(source: str, reader: Reader, kernel: Kernel, index: int) -> Edit | None:
+    """None where a kernel is not autotuned, or has only one config."""
+    given = autotune_argument(kernel)
+    written = autotune_list(reader, kernel)
+    if given is None:
+        return None
+    if written is None:
+        return Edit(given, given, f"list({ast.unparse(given)})[{index}:{index + 1}]")
+    if len(written.elts) == 1 or index >= len(written.elts):
+        return None
+    return Edit(given, given, f"[{ast.get_source_segment(source, written.elts[index])}]")

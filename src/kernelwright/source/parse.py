@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import threading
-from typing import Literal, overload
+from typing import Any, Literal, TypeVar, overload
+
+Node = TypeVar("Node", bound=ast.AST)
 
 _turn = threading.Lock()
 
@@ -53,3 +55,16 @@ def complaint(error: SyntaxError, file: object = None) -> str:
     """The error message, after the file and the line where they are known: a zero byte has no line."""
     places = [*([str(file)] if file is not None else []), *([f"line {error.lineno}"] if error.lineno else [])]
     return ": ".join(filter(None, [", ".join(places), error.msg or type(error).__name__]))
+
+
+def copied(node: Node) -> Node:
+    """A copy of a node with its fields and positions; all nodes below it are copied too."""
+    made = type(node).__new__(type(node))
+    vars(made).update({name: _value(value) for name, value in vars(node).items()})
+    return made
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, ast.AST):
+        return copied(value)
+    return [_value(one) for one in value] if isinstance(value, list) else value

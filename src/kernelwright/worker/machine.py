@@ -17,8 +17,8 @@ from kernelwright.errors import WorkerError
 from kernelwright.model import Attempt, Machine
 from kernelwright.python import python
 from kernelwright.worker.confine import IN_FORCE
-from kernelwright.worker.confine.allowance import ALLOWANCES
 from kernelwright.worker.confine.intruder import Intrude, Intruded, Target
+from kernelwright.worker.confine.limits import ALLOWANCES
 from kernelwright.worker.processes.channel import ChannelClosed, ChannelTimeout
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.profile import ncu

@@ -12,10 +12,9 @@ import msgspec
 import pytest
 
 from kernelwright.model import Candidate, Proposal, Trial
-from kernelwright.report.content import Content
+from kernelwright.report.content import cases_section, content_of
 from kernelwright.report.page import html_page, markdown_page
-from kernelwright.report.page.several import several_page
-from kernelwright.report.several import Line
+from kernelwright.report.several import Line, several_page
 from kernelwright.report.state import State
 from kernelwright.report.view import RunView
 from kernelwright.text.escape import ACTS
@@ -80,7 +79,7 @@ def hostile() -> RunView:
 
 
 def test_the_verdict_is_one_sentence_on_top() -> None:
-    page = Content(measured())
+    page = content_of(measured())
     assert page.verdict == (
         "softmax now takes 26.00 µs, 1.54x as fast as the starter's 40.00 µs, 62 % of the bound, "
         "confirmed on fresh inputs and 0 of 1 held-out case (the rest not here)."
@@ -173,7 +172,7 @@ def test_a_run_in_which_nothing_is_finished_or_nothing_passed_has_a_page(page: o
 
 
 def test_the_cases_show_time_interval_ratio_and_bound_together() -> None:
-    cases = Content(measured()).cases
+    cases = cases_section(measured())
     assert cases is not None
     square = next(dict(zip(cases.grid.header, row, strict=True)) for row in cases.grid.rows if row[0] == "square")
     assert square == {
@@ -192,13 +191,13 @@ def test_the_table_of_a_folder_has_no_empty_column_and_links_to_the_pages_that_a
 
 def test_a_run_without_a_kernel_says_first_why() -> None:
     seed = msgspec.structs.replace(short_run()[0], evaluation=failed())
-    (why,) = Content(run_view((seed,))).first
+    (why,) = content_of(run_view((seed,))).first
     assert why.grid.rows == (("wrong", "1", "0", "tiny: element (0, 3) is off by 0.5"),)
 
 
 def test_markdown_holds_the_same_verdict_and_no_markup_from_a_run() -> None:
     text = markdown_page(measured())
-    assert Content(measured()).verdict in text
+    assert content_of(measured()).verdict in text
     assert "  - **1** improve passed 30.00 µs (1.33x): note 1" in text
     assert "| square |" in text
     bad = markdown_page(hostile())

@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.errors import ProblemError
-from kernelwright.problems.gallery import PROBLEM_FILE
 from kernelwright.problems.live import sizes
 from kernelwright.problems.live.compare import answer_of, apart, difference, loaded, said
 from kernelwright.problems.live.expressions import Expressions, Leaf
 from kernelwright.problems.live.inputs import Call, Inputs, places_of, read_call, read_inputs
 from kernelwright.problems.live.sources import own_sources
 from kernelwright.problems.live.stored import store
-from kernelwright.problems.paths import EXAMPLE_FILE, MODULE_FILE, SOURCES_FOLDER, ProblemPath, problem_at
+from kernelwright.problems.paths import EXAMPLE_FILE, MODULE_FILE, PROBLEM_FILE, SOURCES_FOLDER, ProblemPath, problem_at
 from kernelwright.templates import shipped
 
 MARK = "Written by kernelwright.Problem"

@@ -12,10 +12,10 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 
-from kernelwright.report.content import Content
+from kernelwright.report.content import content_of
 from kernelwright.report.plots import Picture, draw_plots, plots_missing
 from kernelwright.report.plots.drawing import colour_rules
-from kernelwright.report.tree import Node, Tunings
+from kernelwright.report.tree import Node, Tunings, tree_of
 from kernelwright.report.view import RunView
 from kernelwright.templates import environment, shipped
 from kernelwright.text.escape import legible
@@ -36,13 +36,13 @@ def html_page(
     """
     from markupsafe import Markup
 
-    page = Content(view)
+    page = content_of(view)
     drawn = draw_plots(view) if pictures is None else pictures
     script = shipped(HERE, "page.js")
     return rendered(
         "page.html.j2",
         page=page,
-        steps=list(_steps(page)),
+        steps=list(_steps(tree_of(view))),
         plots={picture.name: Markup(picture.svg) for picture in drawn},
         plots_missing=plots_missing(),
         live=live,
@@ -69,10 +69,10 @@ def _policy(script: str, is_live: bool) -> str:
     return "; ".join([*parts, "base-uri 'none'", "form-action 'none'", *(["connect-src 'self'"] if is_live else [])])
 
 
-def _steps(page: Content) -> Iterator[Node | Tunings | None]:
+def _steps(roots: Sequence[Node]) -> Iterator[Node | Tunings | None]:
     """The tree as a template can walk it without recursion: a node opens, None closes the last one that is open. A
     brief node without children is a line, which opens nothing."""
-    todo: list[Node | Tunings | None] = list(reversed(page.tree))
+    todo: list[Node | Tunings | None] = list(reversed(roots))
     while todo:
         node = todo.pop()
         yield node

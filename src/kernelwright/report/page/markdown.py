@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernelwright.report.content import Content
-from kernelwright.report.tree import Node, Tunings
+from kernelwright.report.content import content_of
+from kernelwright.report.tree import Node, Tunings, tree_of
 from kernelwright.report.view import RunView
-from kernelwright.text.grid import Grid, Section
+from kernelwright.text.table import Grid, Section
 
 
 def markdown_page(view: RunView) -> str:
-    page = Content(view)
+    page = content_of(view)
     parts = [f"# {_inline(page.title)}", _inline(page.subtitle), f"**{_inline(page.verdict)}**"]
     parts += [f"> {warning}" for warning in page.warnings]
     if page.remarks:
@@ -25,7 +25,7 @@ def markdown_page(view: RunView) -> str:
     parts += ["## Convergence", _block(page.rounds) if view.trials else "", tally]
     for section in page.further:
         parts += _section(section)
-    parts += ["## Candidates", "\n".join(_branches(page.tree))]
+    parts += ["## Candidates", "\n".join(_branches(tree_of(view)))]
     for section in page.cost:
         parts += _section(section)
     parts += ["## Control arm", _block(page.control)] if page.control else []

@@ -15,8 +15,8 @@ from torch import Tensor
 from kernelwright.model import OperatorKind, TensorRead
 from kernelwright.worker.bounds.demand import Demand
 from kernelwright.worker.bounds.indices import NONE_IGNORED, READ_ALIKE, WRITTEN_APART, changed
-from kernelwright.worker.bounds.kinds import kinds
 from kernelwright.worker.bounds.needs import follow
+from kernelwright.worker.bounds.rules import kinds
 from kernelwright.worker.bounds.tape import Tape, View
 from kernelwright.worker.reference.instance import Instance, given, mutated, ran
 

@@ -11,10 +11,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from kernelwright.worker.confine.allowance import ALLOWANCES, RECORDER, Allowance
 from kernelwright.worker.confine.landlock import only_these_files
 from kernelwright.worker.confine.libc import close_all_but, no_capabilities, no_new_privileges
-from kernelwright.worker.confine.limits import few_processes, set_limits
+from kernelwright.worker.confine.limits import ALLOWANCES, RECORDER, Allowance, few_processes, set_limits
 from kernelwright.worker.confine.namespaces import no_network, own_ipc, own_mounts, own_processes, own_user
 from kernelwright.worker.confine.paths import PROGRAM_VARIABLES
 from kernelwright.worker.confine.root import own_root

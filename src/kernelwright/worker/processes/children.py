@@ -23,7 +23,7 @@ from kernelwright import codec
 from kernelwright.errors import MachineError, WorkerError
 from kernelwright.python import how_ended, named_variables, python
 from kernelwright.text.escape import legible
-from kernelwright.worker.confine.allowance import ALLOWANCES
+from kernelwright.worker.confine.limits import ALLOWANCES
 from kernelwright.worker.processes.channel import Channel, ChannelClosed, ChannelTimeout, Message
 from kernelwright.worker.processes.commands import NO_OPTIONS, Options, Poll, Spawn
 from kernelwright.worker.processes.limits import usable_cores

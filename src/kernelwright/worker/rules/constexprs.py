@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kernelwright.source.bindings import bound_values, defaults_of, dotted, imported_name, imported_paths, parameters_of
-from kernelwright.source.copied import copied
 from kernelwright.source.edits import Edit
 from kernelwright.source.kernels import jit_functions
+from kernelwright.source.parse import copied
 from kernelwright.worker.rules.bound_names import bound_names
 
 DECORATORS = frozenset({"triton.language.constexpr", "triton.language.core.constexpr", "triton.constexpr_function",

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import assigned_targets, bindings, names_in
-from kernelwright.source.copied import copied
 from kernelwright.source.kernels import DECORATORS, JIT_SPELLINGS, JitFunction, is_constexpr, jit_functions
+from kernelwright.source.parse import copied
 from kernelwright.worker.rules.body import Names, check_body, is_annotation, is_constant
 from kernelwright.worker.rules.bound_names import INTERPRETER_NAMES, names_of_module
 from kernelwright.worker.rules.imports import Finding, Imports, allowed_imports

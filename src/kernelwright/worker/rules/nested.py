@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import bindings, free_names, stored_names
 from kernelwright.source.branches import is_kernel
-from kernelwright.source.copied import copied
 from kernelwright.source.edits import Edit, edited
+from kernelwright.source.parse import copied
 
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
