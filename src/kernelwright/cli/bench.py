@@ -102,7 +102,9 @@ def bench(
         if file not in (None, "-"):
             require_writable(Path(file))
     if against is not None:
-        require_gate(ctx, candidates)
+        if len(candidates) != 1:
+            raise click.UsageError("--against compares exactly one CANDIDATE.")
+        refuse_typed(ctx, ("max_autotune", "no_compile"), "does not go with --against: the framework is left out.")
         ctx.exit(run_gate(problem, candidates[0], against, settings, json_file=json_file, desk=desk, **given))
     refuse_typed(ctx, ("max_slowdown", "junit"), "needs --against FILE.")
     several = problems_in(problem)
@@ -139,13 +141,6 @@ def measure(
     say(text, json_file == "-")
     hand_out(document, json_file)
     return document
-
-
-def require_gate(ctx: click.Context, candidates: tuple[str, ...]) -> None:
-    """Raise a usage error for what does not go with --against."""
-    if len(candidates) != 1:
-        raise click.UsageError("--against compares exactly one CANDIDATE.")
-    refuse_typed(ctx, ("max_autotune", "no_compile"), "does not go with --against: the framework is left out.")
 
 
 def refuse_typed(ctx: click.Context, names: tuple[str, ...], why: str) -> None:

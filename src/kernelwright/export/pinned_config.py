@@ -26,6 +26,7 @@ def pinned_config_files(subject: Subject) -> dict[str, str]:
     cases = {info.case.name: info for info in subject.problem.cases}
     timed = {one.case: one.timing for one in evaluation.results if one.timing is not None and one.case in cases}
     first = run.seed.evaluation if run.seed is not None else None
+    first_us = first.times_us if first is not None else {}
     pinned = Pinned(
         **codec.shared(where, Pinned),
         problem=subject.problem.name,
@@ -35,7 +36,7 @@ def pinned_config_files(subject: Subject) -> dict[str, str]:
         seed=run.info.settings.seed,
         tuned_for=tuple(name for name in timed if cases[name].case.timed),
         joint=chosen(subject, None, evaluation.score_us, first.score_us if first else None, first),
-        cases=tuple(chosen(subject, cases[name], timing.median_us, time_us(first, name), first, timing)
+        cases=tuple(chosen(subject, cases[name], timing.median_us, first_us.get(name), first, timing)
                     for name, timing in timed.items()),
         unqualified=evaluation.unqualified,
         library=evaluation.library,
@@ -70,8 +71,3 @@ def chosen(
         why=WHY,
         confirmed=True if subject.run is not None and subject.trial in subject.run.confirmed else None,
     )
-
-
-def time_us(evaluation: Evaluation | None, case: str) -> float | None:
-    results = evaluation.results if evaluation is not None else ()
-    return next((one.timing.median_us for one in results if one.case == case and one.timing is not None), None)

@@ -110,13 +110,10 @@ def spec(tensor: TensorSpec) -> dict[str, Any]:
 
 def dense(info: CaseInfo) -> bool:
     """Whether all inputs are contiguous (row-major); for others the dispatcher does not use the kernel."""
-    return all(row_by_row(value) for value in info.inputs if isinstance(value, TensorSpec))
-
-
-def row_by_row(tensor: TensorSpec) -> bool:
-    expected, strides = 1, []
-    for size in reversed(tensor.shape):
-        strides.append(expected)
-        expected *= max(size, 1)
-    pairs = zip(tensor.shape, tensor.stride, reversed(strides), strict=True)
-    return all(size <= 1 or stride == wanted for size, stride, wanted in pairs)
+    tensors = [value for value in info.inputs if isinstance(value, TensorSpec)]
+    sizes = [
+        (size, *strides)
+        for one in tensors
+        for size, *strides in zip(one.shape, one.stride, one.dense_stride, strict=True)
+    ]
+    return all(size <= 1 or stride == dense for size, stride, dense in sizes)

@@ -24,7 +24,7 @@ def measure_beside(view: RunView, worker: Worker, *, max_autotune: bool, notify:
     if candidate is None or worker.environment().device is None:
         return
     known = read_side(view.folder)
-    tuned = known is not None and has_tuned(known.report)
+    tuned = known is not None and any(case.row("compile_max_autotune") for case in known.report.cases)
     if known is not None and known.candidate == candidate.id and (tuned or not max_autotune):
         return
 
@@ -62,7 +62,3 @@ def _measure(
         notify(f"{problem.name}: not measured {where}: {error}")
         return
     write_side(view.folder, SideMeasurement(candidate=best.id, report=report), file)
-
-
-def has_tuned(report: BenchReport) -> bool:
-    return any(row.name == "compile_max_autotune" for case in report.cases for row in case.implementations)

@@ -17,17 +17,12 @@ from kernelwright.model import Budget, RunSettings, Scalar
 from kernelwright.propose import build_proposer
 from kernelwright.report.control_arm import FOLDER
 from kernelwright.report.view import read_run
-from kernelwright.run import Outcome, StopReason, optimize
+from kernelwright.run import optimize
 from kernelwright.run.replay import replay
 from kernelwright.search import build_strategy
 
 SAMPLER: dict[str, Scalar] = {"sampler": "random"}
 """Options of the built-in proposer with which it draws configs at random."""
-
-
-def wants_control(settings: RunSettings, outcome: Outcome) -> bool:
-    """Whether the run's control arm follows a session that ended like this."""
-    return settings.control is not None and outcome.reason not in (StopReason.WAITING, StopReason.INTERRUPTED)
 
 
 def run_control(journal: Journal, worker: Worker, *, notify: Notify, display: Display) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +33,8 @@ def dry_run(
 ) -> DryRun:
     """The first prompt that `optimize` with these arguments would send. Raises the same errors; no key is needed."""
     given = read_options({**options, "problem": None if problem is None else str(problem)})
-    variables = with_keys(os.environ)
+    # Nothing is sent, so no key is needed.
+    variables = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY"), "none") | os.environ
     run = new_run(given, settings, desk, variables)
     shown = shown_proposer(run.settings.proposer, run.settings.proposer_options, variables)
     one_by_one = msgspec.structs.replace(run.settings, in_flight=1, thinking=1)
@@ -52,12 +52,6 @@ def dry_run(
         limits=limits_of(run.settings, shown),
         remarks=((ended,) if ended else ()) + tuple(remarks_of(run.settings, shown)),
     )
-
-
-def with_keys(variables: Mapping[str, str]) -> dict[str, str]:
-    """The environment with placeholders for keys: nothing is sent, so none is needed."""
-    keys = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY"), "none")
-    return {**keys, **variables}
 
 
 def first_prompt(run: OpenRun, shown: Shown) -> tuple[ProviderRequest | None, str | None, str]:

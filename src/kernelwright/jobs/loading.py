@@ -39,7 +39,9 @@ def load_problem(
     """
     with desk.worker() as worker:
         info = worker.load(str(problem.file), loading)
-        require_cases(info, cases)
+        known = [case.case.name for case in info.cases]
+        if unknown := [name for name in cases if name not in known]:
+            raise RequestError(f"{info.name} has no case {unknown[0]!r}", f"its cases: {', '.join(known)}")
         yield worker, info
 
 
@@ -54,14 +56,6 @@ def load_qualified(
     with load_problem(problem, desk, loading, cases) as (worker, info):
         require_qualified(worker, name, desk.notify, loading.unqualified)
         yield worker, info
-
-
-def require_cases(info: ProblemInfo, cases: tuple[str, ...]) -> None:
-    """Raise `RequestError` for a case that the problem does not have."""
-    known = [case.case.name for case in info.cases]
-    for name in cases:
-        if name not in known:
-            raise RequestError(f"{info.name} has no case {name!r}", f"its cases: {', '.join(known)}")
 
 
 def require_verifiable(worker: Worker, info: ProblemInfo, problem: ProblemPath | None) -> None:

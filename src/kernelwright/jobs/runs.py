@@ -206,7 +206,8 @@ def reopen(
         info = journal.info
         agree_to(info.settings, folder, agreed, desk)
         build_proposer(info.settings.proposer, info.settings.proposer_options).close()
-        budget = latest_budget(journal, limits)
+        sessions = journal.sessions()
+        budget = (sessions[-1].budget if sessions else info.settings.budget).replaced_by(limits)
         require_askable(info.settings.proposer, info.settings.proposer_options, budget.usd)
         end_pause(folder)
         file = problem_in_run(folder).file
@@ -237,12 +238,6 @@ def agree_to(settings: RunSettings, folder: Path, agreed: RunOptions, desk: Desk
     if others := sorted(typed - own):
         raise RequestError(f"{others[0]} is not what the run in {folder} has", "--resume takes limits only")
     settle(wishes, typed, f"the run in {folder}", desk)
-
-
-def latest_budget(journal: Journal, limits: Budget) -> Budget:
-    """The limits of a run's last session, or of its settings before the first; each limit in `limits` replaces one."""
-    sessions = journal.sessions()
-    return (sessions[-1].budget if sessions else journal.info.settings.budget).replaced_by(limits)
 
 
 def read_starter(problem: ProblemPath, file: str | None, proposer: str) -> Candidate | None:

@@ -16,10 +16,10 @@ from kernelwright import __version__, codec
 from kernelwright.errors import RunFolderError
 from kernelwright.folders import read_file, write_file
 from kernelwright.journal import NAME, EventKind, Journal, RunState, SessionEnd
-from kernelwright.model import Budget, Candidate, Evaluation, ProblemInfo, Record, RunOptions, RunSettings
+from kernelwright.model import Budget, ProblemInfo, Record, RunOptions, RunSettings
 from kernelwright.report.state import State
 from kernelwright.report.view import UNFINISHED
-from kernelwright.run.confirm import confirmed_best
+from kernelwright.run.confirm import known_best
 from kernelwright.run.spending import spent
 from kernelwright.search.schedule import Curve, Round
 from kernelwright.stats import geometric_mean
@@ -119,7 +119,8 @@ def progress_of(journal: Journal) -> RunProgress:
         if now["trials"] > before.get("trials", 0.0):
             last_us = rounds[-1].best_us if rounds else None
             amounts = {name: amount - before.get(name, 0.0) for name, amount in now.items()}
-            rounds.append(Round(best_us(state, last_us), amounts))
+            best = known_best(state.trials(), state.confirmations)  # None where an error prevented a confirmation
+            rounds.append(Round(best.best_us if best is not None else last_us, amounts))
             before = now
     reason = state.sessions[-1].reason if state.sessions else None
     return RunProgress(
@@ -130,18 +131,6 @@ def progress_of(journal: Journal) -> RunProgress:
 def spent_by(state: RunState, settings: RunSettings) -> dict[str, float]:
     """Spending of a run so far, by name of the limit."""
     return spent(state, sum(session.seconds for session in state.sessions), settings)
-
-
-def best_us(state: RunState, otherwise: float | None) -> float | None:
-    """The confirmed best time of a run so far. otherwise: where a confirmation is missing, because of an error."""
-
-    def missing(number: int, candidate: Candidate) -> Evaluation:
-        raise LookupError(number)
-
-    try:
-        return confirmed_best(state.trials(), state.confirmations, missing).best_us
-    except LookupError:
-        return otherwise
 
 
 def bound_us(problem: ProblemInfo) -> float:

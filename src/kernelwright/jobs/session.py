@@ -15,7 +15,7 @@ from kernelwright.cache import Cache
 from kernelwright.errors import RunFolderError
 from kernelwright.interruption import Ended
 from kernelwright.jobs.beside import measure_beside, measure_elsewhere
-from kernelwright.jobs.control_arm import run_control, wants_control
+from kernelwright.jobs.control_arm import run_control
 from kernelwright.jobs.display import lines_to
 from kernelwright.jobs.runs import OpenRun
 from kernelwright.jobs.session_log import SessionLog
@@ -91,10 +91,11 @@ def run_session(
                 on_ended=log.write_answer, verdicts=verdicts, most_waiting=most_waiting,
             )  # fmt: skip
         write_answer(log.view())
-        if outcome.reason not in (StopReason.WAITING, StopReason.INTERRUPTED):
+        is_over = outcome.reason not in (StopReason.WAITING, StopReason.INTERRUPTED)
+        if is_over:
             measure_beside(log.view(), worker, max_autotune=max_autotune, notify=notify)
             measure_elsewhere(log.view(), worker, notify=notify)
-        if wants_control(settings, outcome):
+        if is_over and settings.control is not None:
             run_control(journal, worker, notify=notify, display=display)
     except Ended as ended:
         notify(f"{ended}: what was found so far is in {journal.folder}; {resume}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,12 @@ from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.exportable import ExportSource
 from kernelwright.mcp.calls import BEGINS, READS, WRITES, awaited
 from kernelwright.model import Candidate
-from kernelwright.problems import ProblemPath
-from kernelwright.problems.paths import PROBLEM_FILE, WRITTEN, gallery_problems, problem_at
+from kernelwright.problems.paths import PROBLEM_FILE, WRITTEN, gallery_problems
 from kernelwright.report.bench import bench_text
 from kernelwright.report.bounds import bounds_text
 from kernelwright.report.derived import derived_text
 from kernelwright.report.evaluation import evaluation_text
+from kernelwright.report.gallery import computes
 from kernelwright.report.qualification import qualification_text
 from kernelwright.source import parse as syntax
 from kernelwright.text.escape import is_fit
@@ -47,7 +46,8 @@ def add_problem_tools(made: MCPServer, agent: AgentSession) -> None:
     def list_problems(folder: str = ".") -> list[dict[str, str]]:
         """The problems in a folder's gallery and in kernelwright's, each with its name and what it computes. start_run
         takes a name, or the path of any problem file."""
-        return [described(problem_at(file)) for file in gallery_problems(Path(folder)).values()]
+        files = gallery_problems(Path(folder))
+        return [{"name": name, "file": str(file.resolve()), "about": computes(file)} for name, file in files.items()]
 
     @made.tool(annotations=WRITES)
     def write_problem(file: str, text: str) -> dict[str, str]:
@@ -101,15 +101,6 @@ def add_candidate_tools(made: MCPServer, agent: AgentSession) -> None:
         reason why nothing was written."""
         source = ExportSource(what, problem=problem)
         return await awaited(ctx, f"exporting {what}", lambda: exported(source, format, out, agent))
-
-
-def described(problem: ProblemPath) -> dict[str, str]:
-    """Name, file and the first line of the problem's docstring; the file is not run."""
-    try:
-        text = ast.get_docstring(syntax.parse(problem.file.read_text(encoding="utf-8-sig"))) or ""
-    except (OSError, SyntaxError, ValueError):
-        text = ""
-    return {"name": problem.name, "file": str(problem.file), "about": text.partition("\n")[0]}
 
 
 def written(file: str, text: str) -> Path:

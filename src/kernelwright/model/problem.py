@@ -5,6 +5,7 @@ They are all that the coordinator knows: only the worker imports the problem's f
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 from kernelwright.model.base import LibraryMode, Record, Scalar
@@ -80,6 +81,11 @@ class TensorSpec(Record, frozen=True, kw_only=True):
     dtype: str
     stride: tuple[int, ...]
     offset: int = 0
+
+    @property
+    def dense_stride(self) -> tuple[int, ...]:
+        """The strides of a dense, row-major tensor of this shape."""
+        return tuple(math.prod(max(size, 1) for size in self.shape[place + 1 :]) for place in range(len(self.shape)))
 
 
 class Bound(Record, frozen=True, kw_only=True):

@@ -7,11 +7,11 @@ configs written in, so a tuned number is a change like any other.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from kernelwright.model import Operator, Trial
 from kernelwright.propose.sections import effective_source
-from kernelwright.propose.tried import outcome, versus
+from kernelwright.propose.tried import outcome, versus, written
 from kernelwright.text.markdown import fenced
 
 DIFF_LINES = 120
@@ -59,13 +59,6 @@ def attempts(parent: Trial, trials: Sequence[Trial]) -> str:
         said = f"Trial {trial.number}: {outcome(trial)}{versus(origin, trial)}."
         parts.append(said + "\n\n" + fenced("\n".join(lines[:ATTEMPT_LINES] + cut), "diff"))
     return "\n\n".join(parts[-MOST_ATTEMPTS:])
-
-
-def written(trial: Trial, by_number: Mapping[int, Trial]) -> Trial:
-    """The trial that wrote the code of this one: itself, or the trial that it tunes."""
-    while trial.request.operator is Operator.TUNE and trial.request.parents[0] in by_number:
-        trial = by_number[trial.request.parents[0]]
-    return trial
 
 
 def diff_lines(before: Trial, after: Trial, context: int = 2) -> list[str]:

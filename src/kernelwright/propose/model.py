@@ -129,7 +129,9 @@ class ModelProposer:
             if diff is None or reply.truncated:
                 source = code_of(reply)
             else:
-                source, edit = self._edited(effective(parents[0]), diff, prompt, conversation)
+                parent = parents[0].proposal.candidate
+                assert parent is not None
+                source, edit = self._edited(effective_source(parent), diff, prompt, conversation)
             return new_candidate(checked(source), context.trials, context.in_flight), None, edit
         except DoesNotApply as fault:
             return None, str(fault), "failed"
@@ -189,9 +191,3 @@ def code_of(reply: Reply) -> str:
     except Unusable as fault:
         ended = f" (finish reason {reply.finish!r})" if reply.finish not in ("", "stop", "end_turn") else ""
         raise Unusable(f"{fault}{ended}") from fault
-
-
-def effective(trial: Trial) -> str:
-    """The source of a trial, as its prompt shows it."""
-    assert trial.proposal.candidate is not None
-    return effective_source(trial.proposal.candidate)

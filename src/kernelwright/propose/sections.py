@@ -175,12 +175,8 @@ def tensor(spec: TensorSpec | Scalar | None) -> str:
     """For example `(64, 128) float16`, with strides where the tensor is not dense and row-major."""
     if not isinstance(spec, TensorSpec):
         return repr(spec)
-    dense, stride = [], 1
-    for size in reversed(spec.shape):
-        dense.append(stride)
-        stride *= size
     shape = ", ".join(map(str, spec.shape)) + ("," if len(spec.shape) == 1 else "")
-    strides = "" if list(spec.stride) == dense[::-1] else f", strides {spec.stride}"
+    strides = "" if spec.stride == spec.dense_stride else f", strides {spec.stride}"
     return f"({shape}) {spec.dtype}{strides}"
 
 

@@ -7,7 +7,7 @@ counters that moved. An estimated time is marked as an estimate, and only timed 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kernelwright.model import Operator, Trial
 from kernelwright.propose.reflection import counters, moved, parent_of
@@ -126,3 +126,10 @@ def versus(before: Trial | None, after: Trial) -> str:
         return ""
     ratio = after.score_us / before.score_us
     return f", {1 / ratio:.2f}× as fast as trial {before.number}"
+
+
+def written(trial: Trial, by_number: Mapping[int, Trial]) -> Trial:
+    """The trial that wrote the code of this one: itself, or the trial that it tunes."""
+    while trial.request.operator is Operator.TUNE and next(iter(trial.request.parents), None) in by_number:
+        trial = by_number[trial.request.parents[0]]
+    return trial

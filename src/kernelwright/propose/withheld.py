@@ -10,10 +10,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 import msgspec
 
-from kernelwright.model import CaseInfo, Evaluation, ProblemInfo, Scalar, TensorSpec, Trial
+from kernelwright.model import CaseInfo, Evaluation, ProblemInfo, Profile, Trial
 from kernelwright.propose.protocol import Context
 from kernelwright.source import parse as syntax
 from kernelwright.source.parameter_names import as_argument
@@ -38,22 +39,18 @@ def without_source(context: Context) -> Context:
         own = set(WORD.findall(candidate.source)) if candidate is not None else set()
         return msgspec.structs.replace(one, evaluation=_evaluation(one.evaluation, names, private - own))
 
-    return Context(
-        **{
-            **{name: getattr(context, name) for name in context.__dataclass_fields__},
-            "problem": withheld_problem(info, names),
-            "trials": tuple(map(trial, context.trials)),
-            "profiles": {
-                number: tuple(
-                    msgspec.structs.replace(
-                        one, case=names.get(one.case, one.case), method=_lines(one.method, names, private)
-                    )
-                    for one in several
-                )
-                for number, several in context.profiles.items()
-            },
-            "lessons": (),
-        }
+    def profile(one: Profile) -> Profile:
+        return msgspec.structs.replace(
+            one, case=names.get(one.case, one.case), method=_lines(one.method, names, private)
+        )
+
+    profiles = {number: tuple(map(profile, several)) for number, several in context.profiles.items()}
+    return replace(
+        context,
+        problem=withheld_problem(info, names),
+        trials=tuple(map(trial, context.trials)),
+        profiles=profiles,
+        lessons=(),
     )
 
 
@@ -62,16 +59,12 @@ def withheld_problem(info: ProblemInfo, names: Mapping[str, str]) -> ProblemInfo
 
     def case(one: CaseInfo) -> CaseInfo:
         renamed = msgspec.structs.replace(one.case, name=names[one.case.name], params={})
-        inputs = tuple(_value(value) for value in one.inputs)
+        inputs = tuple("text" if isinstance(value, str) else value for value in one.inputs)
         return msgspec.structs.replace(one, case=renamed, inputs=inputs, init=(), init_names=(), assumed=())
 
     return msgspec.structs.replace(
         info, name=NAME, source="", docstring="", modules={}, stated=None, cases=tuple(map(case, info.cases))
     )
-
-
-def _value(value: TensorSpec | Scalar | None) -> TensorSpec | Scalar | None:
-    return "text" if isinstance(value, str) else value
 
 
 def private_words(info: ProblemInfo) -> set[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernelwright.model import CaseResult, Evaluation, LibraryMode, Record
+from kernelwright.model import Evaluation, LibraryMode, Record
 from kernelwright.report.cost import run_usage, until_best
 from kernelwright.report.evaluation import SECOND_LOOK
 from kernelwright.report.trials import tally
@@ -173,7 +173,7 @@ def _reasons(first: RunView, second: RunView, one: Side, other: Side) -> list[st
 
 
 def _pairs(one: Evaluation | None, other: Evaluation | None, kind: Kind | None) -> list[CasePair]:
-    results = [{r.case: _time_us(r) for r in side.results} if side is not None else {} for side in (one, other)]
+    results = [side.times_us if side is not None else {} for side in (one, other)]
     cases = [case for case in {**results[0], **results[1]} if results[0].get(case) or results[1].get(case)]
     return [
         CasePair(
@@ -185,10 +185,6 @@ def _pairs(one: Evaluation | None, other: Evaluation | None, kind: Kind | None) 
         )
         for case in cases
     ]
-
-
-def _time_us(result: CaseResult) -> float | None:
-    return result.timing.median_us if result.timing is not None else None
 
 
 def _ratio(numerator: float | None, denominator: float | None, kind: Kind | None) -> float | None:

@@ -90,10 +90,7 @@ def verdict_texts(evaluation: Evaluation, cases: Sequence[CaseInfo]) -> list[str
     lines = [headline(evaluation)]
     if results:
         lines.append("cases: " + ", ".join(f"{count} {status}" for status, count in counts.items()))
-    reasons: dict[str, list[str]] = {}
-    for result in results:
-        if result.reason and result.reason not in evaluation.reason:
-            reasons.setdefault(result.reason, []).append(result.case)
+    reasons = {text: names for text, names in _cases_by_reason(results).items() if text not in evaluation.reason}
     for reason, names in list(reasons.items())[:MOST_REASONS]:
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         lines.append(f"  {names[0]}{more}: {reason}")
@@ -107,7 +104,7 @@ def verdict_texts(evaluation: Evaluation, cases: Sequence[CaseInfo]) -> list[str
     if shares:
         share, worst = max(shares, key=lambda one: one[0])
         lines.append(f"largest error: {share:.2g} of what is allowed, on {worst.case}")
-    return [*lines, *derived_texts(results, cases), *below_bound_texts(results), *throttled_texts(results)]
+    return [*lines, *derived_texts(results, cases), *timing_texts(results)]
 
 
 def where_text(environment: Environment) -> str:
@@ -337,19 +334,25 @@ def environment_settings(environment: Environment) -> dict[str, str]:
 
 
 def _reasons(results: Sequence[CaseResult]) -> list[str]:
+    lines = [f"  {', '.join(names)}: {reason}" for reason, names in _cases_by_reason(results).items()]
+    remarks = timing_texts(results)
+    return [*(["\n".join(["why:", *lines])] if lines else []), *(["\n".join(remarks)] if remarks else [])]
+
+
+def _cases_by_reason(results: Sequence[CaseResult]) -> dict[str, list[str]]:
     cases: dict[str, list[str]] = {}
     for result in results:
         if result.reason:
             cases.setdefault(result.reason, []).append(result.case)
-    lines = [f"  {', '.join(names)}: {reason}" for reason, names in cases.items()]
-    remarks = [*below_bound_texts(results), *throttled_texts(results)]
-    return [*(["\n".join(["why:", *lines])] if lines else []), *(["\n".join(remarks)] if remarks else [])]
+    return cases
 
 
-def throttled_texts(results: Sequence[CaseResult]) -> list[str]:
-    """A line for each case whose clock was slowed down while it was timed."""
+def timing_texts(results: Sequence[CaseResult]) -> list[str]:
+    """A line for each case whose time lies below its derived bound, and for each whose clock was slowed down while it
+    was timed."""
+    below = [f"{result.case}: {result.below_bound}" for result in results if result.below_bound]
     timings = [(result.case, result.timing) for result in results if result.timing is not None]
-    return [f"{case}: {text}" for case, timing in timings if (text := slowdown_text(timing.clocks))]
+    return below + [f"{case}: {text}" for case, timing in timings if (text := slowdown_text(timing.clocks))]
 
 
 def slowdown_text(clocks: Clocks | None) -> str:
@@ -359,11 +362,6 @@ def slowdown_text(clocks: Clocks | None) -> str:
     read = [(clocks.sm_mhz, "SM clock {} MHz"), (clocks.power_w, "{:.0f} W"), (clocks.temperature_c, "{} °C")]
     figures = ", ".join(form.format(value) for value, form in read if value is not None)
     return f"throttled while it was timed: {', '.join(clocks.slowdowns)}" + (f" ({figures})" if figures else "")
-
-
-def below_bound_texts(results: Sequence[CaseResult]) -> list[str]:
-    """A line for each case whose time lies below its derived bound."""
-    return [f"{result.case}: {result.below_bound}" for result in results if result.below_bound]
 
 
 def _error(error: float | None) -> str:

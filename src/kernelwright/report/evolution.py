@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernelwright.model import Operator, Trial
+from kernelwright.propose import tried
 from kernelwright.report.trials import outcome
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
@@ -47,7 +48,8 @@ def _generation(
         parts.append(f"Best before it: {_scored(best, view)}.")
     tunings: dict[int, list[Trial]] = {}
     for trial in trials:
-        if trial.request.operator is Operator.TUNE and (root := _root(trial, view)) is not None:
+        root = tried.written(trial, view.by_number)
+        if trial is not root and root.request.operator is not Operator.TUNE:
             tunings.setdefault(root.number, []).append(trial)
     written = [trial for trial in trials if trial.request.operator is not Operator.TUNE]
     parts += [_trial(trial, tunings.pop(trial.number, []), view) for trial in written]
@@ -137,14 +139,6 @@ def _end(view: RunView, gained: Sequence[Trial]) -> str:
 def _scored(trial: Trial, view: RunView) -> str:
     assert trial.score_us is not None
     return f"{time_text(trial.score_us, view.timing_kind)} (trial {trial.number})"
-
-
-def _root(trial: Trial, view: RunView) -> Trial | None:
-    """The trial that wrote the code which a tuning tunes."""
-    found: Trial | None = trial
-    while found is not None and found.request.operator is Operator.TUNE:
-        found = view.by_number.get(found.request.parents[0]) if found.request.parents else None
-    return found
 
 
 def _line(text: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from kernelwright.codec import decode
 from kernelwright.journal import NAME
 from kernelwright.model import BenchReport, LibraryMode
+from kernelwright.source import parse as syntax
 from kernelwright.stats import geometric_mean
 from kernelwright.text.table import table
 from kernelwright.text.units import share_text, times_text
@@ -81,9 +82,9 @@ def best_figures(report: BenchReport | None) -> tuple[list[float], list[float]]:
 
 
 def computes(file: Path) -> str:
-    """The first line of the problem's docstring; "" where it has none. The file is not run."""
+    """The first line of a problem's docstring; "" where it has none or cannot be read. The file is not run."""
     try:
-        text = ast.get_docstring(ast.parse(read_text(file))) or ""
+        text = ast.get_docstring(syntax.parse(read_text(file))) or ""
     except (OSError, SyntaxError, ValueError):
         return ""
     return text.partition("\n")[0]

@@ -63,8 +63,11 @@ def state_text(view: RunView) -> str:
     """The state of a run: confirmed, at work, waiting, stopped (and why), or cut off."""
     if not view.sessions:
         return "not begun"
-    reason = view.sessions[-1].reason
-    parts = [open_session_text(view.folder) if reason is None else reason]
+    parts = [view.sessions[-1].reason or ""]
+    if not parts[0]:  # the journal does not have its end
+        parts = [
+            "cut off: resume it" if writer(view.folder) is None else "pausing" if is_paused(view.folder) else "at work"
+        ]
     if view.best is not None:
         parts.insert(
             0,
@@ -77,13 +80,6 @@ def state_text(view: RunView) -> str:
     if view.open_requests:
         parts.append(f"{count_text(len(view.open_requests), 'request')} open")
     return "; ".join(parts)
-
-
-def open_session_text(folder: Path) -> str:
-    """What became of a session whose end the journal does not have."""
-    if writer(folder) is None:
-        return "cut off: resume it"
-    return "pausing" if is_paused(folder) else "at work"
 
 
 def runs_text(lines: Sequence[RunLine]) -> str:

@@ -64,23 +64,19 @@ def round_files(view: RunView, row: Round) -> dict[str, str]:
     """Texts by path relative to the round's folder; nothing in them can act on a terminal."""
     trials = view.by_round[row.round]
     best = view.by_number[row.best] if row.best is not None else None
-    return {name: _fit(name, text) for name, text in _round_files(view, row, trials, best).items()}
-
-
-def _fit(name: str, text: str) -> str:
-    if name.endswith(".json"):
-        return legible_json(text)
-    return legible_source(text) if name.endswith(".py") else legible(text)
-
-
-def _round_files(view: RunView, row: Round, trials: Sequence[Trial], best: Trial | None) -> dict[str, str]:
     files = {"strategy.json": _json(_strategy(view, trials))}
     if best is not None:
         files |= _best_files(view, row, best)
     for trial in trials:
         if trial is not best:
             files |= _other_files(trial, view)
-    return files
+    return {name: _fit(name, text) for name, text in files.items()}
+
+
+def _fit(name: str, text: str) -> str:
+    if name.endswith(".json"):
+        return legible_json(text)
+    return legible_source(text) if name.endswith(".py") else legible(text)
 
 
 def _best_files(view: RunView, row: Round, best: Trial) -> dict[str, str]:

@@ -13,13 +13,12 @@ from kernelwright.report.evaluation import (
     SECOND_LOOK,
     TF32,
     VERIFIED_ON,
-    below_bound_texts,
     constant_texts,
     dead_text,
     derived_texts,
     library_texts,
     serves_texts,
-    throttled_texts,
+    timing_texts,
     unqualified_text,
     unseen_texts,
 )
@@ -112,7 +111,7 @@ def remarks(view: RunView) -> list[str]:
     lines += [TF32] if evaluation.precision == "tf32" else []
     if (elsewhere := elsewhere_text(view)) is not None:
         lines.append(elsewhere)
-    lines += below_bound_texts(evaluation.results) + throttled_texts(evaluation.results)
+    lines += timing_texts(evaluation.results)
     if view.best is not None and view.best is view.seed:
         lines += _tie(view)
     return [*lines, *(refusal_text(trial, view) for trial in view.refused)]

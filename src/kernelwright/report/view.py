@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Literal
 
 from kernelwright.journal import Journal, LaneTally, RunState, Session, fold
-from kernelwright.model import Candidate, CaseInfo, Evaluation, Profile, Request, RunInfo, Status, Trial, Usage
+from kernelwright.model import CaseInfo, Evaluation, Profile, Request, RunInfo, Status, Trial, Usage
 from kernelwright.run import StopReason
-from kernelwright.run.confirm import Confirmed, confirmed_best
+from kernelwright.run.confirm import Confirmed, known_best
 from kernelwright.search.convergence import best_trial, gpu_s, seed_trial
 from kernelwright.source import apply_config
 from kernelwright.stats import geometric_mean
@@ -101,12 +101,9 @@ class RunView:
     def standing(self) -> Confirmed | None:
         """The best kernel, by the rule of the run itself; None while that is open: the search is not over and only the
         starter could be named, or a confirmation is still to be made."""
-        try:
-            found = confirmed_best(self.trials, self.confirmed, _not_made)
-        except _NotMadeError:
-            return None
+        found = known_best(self.trials, self.confirmed)
         is_open = bool(self.open_requests) or self.is_unfinished
-        return None if is_open and found.best not in self.confirmed else found
+        return None if found is None or (is_open and found.best not in self.confirmed) else found
 
     @cached_property
     def at_work_s(self) -> float:
@@ -164,14 +161,6 @@ class RunView:
 
     def _trial(self, number: int | None) -> Trial | None:
         return self.by_number.get(number) if number is not None else None
-
-
-class _NotMadeError(Exception):
-    """A confirmation that the answer depends on has not been made yet."""
-
-
-def _not_made(number: int, candidate: Candidate) -> Evaluation:
-    raise _NotMadeError
 
 
 def read_run(journal: Journal) -> RunView:

@@ -62,6 +62,22 @@ def confirmed_best(
     return Confirmed(refused=tuple(refused))
 
 
+class _NotMadeError(Exception):
+    """A confirmation that the answer depends on has not been made yet."""
+
+
+def known_best(trials: Sequence[Trial], confirmations: Mapping[int, Evaluation]) -> Confirmed | None:
+    """The best trial by the confirmations that were made; None where it depends on another one."""
+
+    def not_made(number: int, candidate: Candidate) -> Evaluation:
+        raise _NotMadeError
+
+    try:
+        return confirmed_best(trials, confirmations, not_made)
+    except _NotMadeError:
+        return None
+
+
 def confirmation(worker: Worker, candidate: Candidate, seed: Trial | None) -> Evaluation:
     """A confirmation on the scale of the seed's times. Where it ran on another GPU than the search, the seed is timed
     again on that GPU. Raises `WorkerError` where that GPU was lost in between."""

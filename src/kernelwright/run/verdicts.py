@@ -17,7 +17,7 @@ from kernelwright import codec
 from kernelwright.cache import Cache, user_folder
 from kernelwright.errors import RunFolderError
 from kernelwright.folders import read_file
-from kernelwright.model import Candidate, CaseInfo, Environment, Evaluation, ProblemInfo, Record, RunInfo, Status
+from kernelwright.model import Candidate, Evaluation, Record, RunInfo, Status
 from kernelwright.problems import problem_in_run
 
 KEPT = frozenset({Status.WRONG, Status.REJECTED})
@@ -57,12 +57,16 @@ class Verdicts:
     def __init__(self, cache: Cache, info: RunInfo, files: Mapping[str, bytes]) -> None:
         """files: the problem's files by name: its source, its sidecar, its modules and values."""
         self._cache = cache
+        problem, where = info.problem, info.environment
+        stated = [problem.format, problem.precision, problem.layouts, problem.gradients, problem.library]
+        cases = [[one.case, [one.inputs, one.outputs, one.parameters, one.init, one.mutates]] for one in problem.cases]
+        versions = [where.python, where.torch, where.triton, where.kernelwright]
         self._place = [
             "verdict",
             {name: codec.sha(content) for name, content in sorted(files.items())},
-            problem_words(info.problem),
+            [*stated, cases],  # how the problem was read; the bound is not part of it
             [info.settings.dtype, info.settings.unqualified],
-            machine_words(info.environment),
+            [where.device, where.target, where.driver, *versions],
         ]
 
     def failure(self, candidate: Candidate) -> Evaluation | None:
@@ -100,23 +104,6 @@ class Verdicts:
 def is_kept(evaluation: Evaluation) -> bool:
     """Whether a verdict depends only on the candidate's text, and on no timing."""
     return evaluation.status in KEPT and not any(result.timing is not None for result in evaluation.results)
-
-
-def problem_words(problem: ProblemInfo) -> list[object]:
-    """What else determines a verdict besides the problem's files: the options with which the problem was read. The
-    bound is not part of it."""
-    stated = [problem.format, problem.precision, problem.layouts, problem.gradients, problem.library]
-    return [*stated, [case_words(info) for info in problem.cases]]
-
-
-def case_words(info: CaseInfo) -> list[object]:
-    tensors = [info.inputs, info.outputs, info.parameters, info.init, info.mutates]
-    return [codec.plain(info.case), codec.plain(tensors)]
-
-
-def machine_words(environment: Environment) -> list[str | None]:
-    machine = [environment.device, environment.target, environment.driver]
-    return [*machine, environment.python, environment.torch, environment.triton, environment.kernelwright]
 
 
 def problem_files(folder: Path) -> dict[str, bytes]:
