@@ -8,7 +8,7 @@ import pytest
 
 from evaluated import StartedWorker
 from kernelwright.errors import RequestError
-from kernelwright.jobs.candidates import read_candidate
+from kernelwright.jobs.loading import read_candidate
 from kernelwright.model import Status
 from samples import BLOCK, SOURCE
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelwright.model import Evaluation, Status
-from kernelwright.report.pace import busy_text, seconds_by_gpu
+from kernelwright.report.progress import busy_text, seconds_by_gpu
 
 
 def on(gpu: str, seconds: float) -> tuple[Evaluation, tuple[()]]:

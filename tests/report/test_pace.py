@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kernelwright.model import Budget
-from kernelwright.report.pace import ends_in_s
+from kernelwright.report.progress import ends_in_s
 
 SPENT = {"trials": 10, "minutes": 100 / 60, "tokens": 2000, "usd": 0.5, "gpu_seconds": 0.0}
 

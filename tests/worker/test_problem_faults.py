@@ -10,7 +10,7 @@ import pytest
 from busy import scaled
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.evaluator.client import ProcessWorker, start_worker
-from kernelwright.worker.processes.logs import KEPT_BYTES, LONGEST_BYTES, shorten
+from kernelwright.worker.processes.scratch import KEPT_BYTES, LONGEST_BYTES, shorten
 
 TEMPLATE = '''"""A problem."""
 import os, random, signal, sys, threading, time

@@ -15,9 +15,9 @@ from kernelwright.jobs import export as export_job
 from kernelwright.jobs import profile as profile_job
 from kernelwright.jobs import verify as verify_job
 from kernelwright.jobs.bench import BenchSettings
-from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.export import Exported
 from kernelwright.jobs.exportable import ExportSource
+from kernelwright.jobs.loading import read_candidate
 from kernelwright.jobs.profile import ProfileSettings
 from kernelwright.jobs.worker import Desk, StartWorker, local_worker
 from kernelwright.model import Candidate, LibraryMode, Loading, WhichCases

@@ -1,4 +1,7 @@
-"""`bench`: times PyTorch (eager, compiled), the starter and any candidates side by side on every case."""
+"""`bench`: times PyTorch (eager, compiled), the starter and any candidates side by side on every case.
+
+With `--against` it says whether a candidate is slower than a recorded one, as text, JSON and JUnit XML for CI.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,31 @@ import click
 
 from kernelwright.cli import complete, options
 from kernelwright.cli.context import dtype_option, judging_options, worker_command
-from kernelwright.cli.gate import fraction_of, run_gate
-from kernelwright.cli.output import hand_out, say
+from kernelwright.cli.output import hand_out, say, write_text
 from kernelwright.codec import document_text
-from kernelwright.errors import RequestError
+from kernelwright.errors import MachineError, RequestError
 from kernelwright.folders import require_writable
 from kernelwright.jobs import bench as job
 from kernelwright.jobs.bench import BenchSettings
 from kernelwright.jobs.bench_series import bench_series
+from kernelwright.jobs.gate import NO_GPU, gate
 from kernelwright.jobs.worker import Desk
 from kernelwright.model import BenchReport, BenchSeries, Loading
 from kernelwright.problems import problems_in
 from kernelwright.report.bench import bench_text
+from kernelwright.report.gate import gate_text, junit_text
 from kernelwright.report.series import series_text
+
+
+def fraction_of(ctx: click.Context, param: click.Parameter, value: str) -> float:
+    """A percentage such as "2%", as a fraction. The sign is required, or 2 could be taken for a factor."""
+    try:
+        percent = float(value.removesuffix("%")) if value.endswith("%") else -1.0
+    except ValueError:
+        percent = -1.0
+    if not 0 <= percent < 1000:
+        raise click.BadParameter(f"{value!r} is no percentage such as 2%.")
+    return percent / 100
 
 
 @click.command()
@@ -148,3 +163,31 @@ def refuse_typed(ctx: click.Context, names: tuple[str, ...], why: str) -> None:
     for name in names:
         if options.is_typed(ctx, name):
             raise click.UsageError(f"{options.flag_of(ctx, name)} {why}")
+
+
+def run_gate(
+    problem: str,
+    candidate: str,
+    against: str,
+    settings: BenchSettings,
+    *,
+    max_slowdown: float,
+    junit: str | None,
+    json_file: str | None,
+    desk: Desk,
+) -> int:
+    """The exit status: 0 not slower, 1 slower or not right. Raises `MachineError` where something was not measured and
+    nothing is slower; the files are written all the same."""
+    report = gate(problem, candidate, against, max_slowdown, settings, desk=desk)
+    if junit is not None:
+        write_text(junit_text(report), junit)
+    hand_out(report, json_file)
+    if report.environment.device is None:
+        raise MachineError(f"nothing was measured: {NO_GPU}", "status 2: neither slower nor as fast is known")
+    say(gate_text(report), json_file == "-")
+    if report.refuses:
+        return 1
+    if report.unmeasured:
+        names = ", ".join(case.case for case in report.unmeasured)
+        raise MachineError(f"not measured: {names}", "status 2: the reasons are above")
+    return 0

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from kernelwright.errors import RequestError
-from kernelwright.jobs.candidates import read_candidate
+from kernelwright.jobs.loading import read_candidate
 from kernelwright.model import Candidate, Scalar
 from kernelwright.textfile import parse_json, read_text
 

@@ -14,8 +14,7 @@ from pathlib import Path
 import msgspec
 
 from kernelwright.errors import RequestError
-from kernelwright.jobs.candidates import read_candidate
-from kernelwright.jobs.loading import DERIVED, load_qualified, read_problem
+from kernelwright.jobs.loading import DERIVED, load_qualified, read_candidate, read_problem
 from kernelwright.jobs.worker import Desk
 from kernelwright.model import FRAMEWORK, BenchReport, BenchSeries, Candidate, Loading, ProblemInfo, Status
 from kernelwright.problems import ProblemPath

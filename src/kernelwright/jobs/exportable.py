@@ -14,8 +14,7 @@ from kernelwright.errors import MachineError, RequestError
 from kernelwright.export.exporters import EXPORTERS
 from kernelwright.export.names import identifier
 from kernelwright.export.subject import Subject
-from kernelwright.jobs.candidates import read_candidate
-from kernelwright.jobs.loading import DERIVED, load_problem, load_qualified
+from kernelwright.jobs.loading import DERIVED, load_problem, load_qualified, read_candidate
 from kernelwright.jobs.worker import Desk, Notify
 from kernelwright.journal import Journal
 from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, Loading, ProblemInfo, Status

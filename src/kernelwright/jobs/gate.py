@@ -14,8 +14,7 @@ import msgspec
 from kernelwright.codec import decode
 from kernelwright.errors import RequestError
 from kernelwright.jobs.bench import DEFAULTS, BenchSettings
-from kernelwright.jobs.candidates import read_candidate
-from kernelwright.jobs.loading import load_problem, read_problem, require_qualified
+from kernelwright.jobs.loading import load_problem, read_candidate, read_problem, require_qualified
 from kernelwright.jobs.worker import Desk
 from kernelwright.model import (
     FRAMEWORK,

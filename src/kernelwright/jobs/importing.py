@@ -12,8 +12,7 @@ from kernelwright.folders import require_empty
 from kernelwright.importers.remeasured import Imported, Remeasured, best_of, source_text
 from kernelwright.importers.seed import Seed
 from kernelwright.importers.table import read_seeds
-from kernelwright.jobs.candidates import read_candidate
-from kernelwright.jobs.loading import DERIVED, load_qualified, read_problem
+from kernelwright.jobs.loading import DERIVED, load_qualified, read_candidate, read_problem
 from kernelwright.jobs.worker import Desk, Notify
 from kernelwright.model import Candidate, Evaluation, Loading
 

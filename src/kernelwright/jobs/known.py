@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from kernelwright.errors import RequestError, RunFolderError
-from kernelwright.jobs.candidates import read_candidate
+from kernelwright.jobs.loading import read_candidate
 from kernelwright.jobs.worker import Notify
 from kernelwright.journal import NAME, Journal
 from kernelwright.model import BenchReport, Candidate, KnownKernel, ProblemInfo

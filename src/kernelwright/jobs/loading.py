@@ -1,8 +1,11 @@
-"""Starts a worker, loads a problem into it, and refuses a problem that trivial answers solve."""
+"""Reads a candidate from a file; starts a worker, loads a problem into it, and refuses a problem that trivial answers
+solve.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,9 +14,13 @@ from kernelwright.codec import encode, plain
 from kernelwright.errors import ProblemError, RequestError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.worker import Desk, Notify
-from kernelwright.model import AS_KEPT, Case, CaseInfo, Loading, ProblemInfo, TensorSpec
+from kernelwright.model import AS_KEPT, Candidate, Case, CaseInfo, Loading, ProblemInfo, TensorSpec
 from kernelwright.problems import ProblemPath, find_problem, read_problem_text
 from kernelwright.problems.text import states_cases
+from kernelwright.source import apply_config
+from kernelwright.source.merge import merged
+
+log = logging.getLogger(__name__)
 
 DERIVED: Loading = Loading(which="derived")
 """How a problem is loaded where its user asks for nothing else."""
@@ -126,3 +133,27 @@ def require_qualified(worker: Worker, name: str | Path, notify: Notify, unqualif
     elif report.qualifies is None:
         reasons = "; ".join(sorted(set(report.not_judged.values())))
         notify(f"whether {name} distinguishes a kernel from a trivial answer was not judged here: {reasons}")
+
+
+def read_candidate(file: str | Path, config: Mapping[str, int] | None = None) -> Candidate:
+    """The candidate whose source is in `file`, with values for its tunables. What it uses of other modules of its
+    package is copied into the source, and a warning says so.
+
+    Source that does not parse is for the worker to judge, unless there is a config: a tunable that the source does not
+    have raises `RequestError`, and so does a file that is missing or not UTF-8.
+    """
+    path = Path(file)
+    if not path.is_file():
+        raise RequestError(
+            f"no candidate file at {str(file)!r}", "give the path of a Python file with ModelNew or kernel_function"
+        )
+    try:
+        found = merged(path)
+    except UnicodeDecodeError as error:
+        raise RequestError(f"{file} is not text in UTF-8 (byte {error.start})", "give a Python file") from error
+    if found.names:
+        copied = "; ".join(f"{', '.join(names)} from {name}" for name, names in found.names.items())
+        log.warning("%s: copied %s; in messages its lines after %d are %d higher", file, copied, found.line, found.more)
+    if config:
+        apply_config(found.text, config)
+    return Candidate(source=found.text, config=dict(config or {}))

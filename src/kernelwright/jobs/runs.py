@@ -16,11 +16,10 @@ from kernelwright import __version__
 from kernelwright.errors import MachineError, RequestError, RunFolderError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.folders import fresh_folder, refuse_links
-from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.consent import path_wishes, settle, typed_as, typed_words, wishes_of, worker_wishes
 from kernelwright.jobs.generated import mode_to_begin_in
 from kernelwright.jobs.known import known_kernels
-from kernelwright.jobs.loading import read_problem, require_qualified, require_verifiable
+from kernelwright.jobs.loading import read_candidate, read_problem, require_qualified, require_verifiable
 from kernelwright.jobs.settings import DEFAULTS, NO_LIMITS, NO_OPTIONS, SettingsFile, merge, settings_from
 from kernelwright.jobs.worker import Desk, Notify
 from kernelwright.journal import NAME, SCHEMA_VERSION, Journal

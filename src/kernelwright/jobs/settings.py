@@ -20,7 +20,7 @@ from kernelwright.jobs.worker import Notify
 from kernelwright.model import Budget, Record, RunOptions, RunSettings
 from kernelwright.options import did_you_mean
 from kernelwright.propose import varies_numbers, writes_code
-from kernelwright.search import options_for_numbers, options_for_writers
+from kernelwright.search import FOR_NUMBERS, FOR_WRITERS
 from kernelwright.textfile import read_text
 
 NAME = "kernelwright.toml"
@@ -139,11 +139,8 @@ def settings_from(options: RunOptions) -> RunSettings:
         raise RequestError("no problem is named", f"name one, or give problem = … in {NAME}")
     strategy, proposer = options.strategy or DEFAULTS.strategy, options.proposer or DEFAULTS.proposer
     named = {name: value for name in ("model", "base_url") if (value := getattr(options, name)) is not None}
-    strategy_options = options.option or {}
-    if writes_code(proposer):
-        strategy_options = {**options_for_writers(strategy), **strategy_options}
-    elif varies_numbers(proposer):
-        strategy_options = {**options_for_numbers(strategy), **strategy_options}
+    of_proposer = FOR_WRITERS if writes_code(proposer) else FOR_NUMBERS if varies_numbers(proposer) else {}
+    strategy_options = {**(of_proposer if strategy != "random" else {}), **(options.option or {})}
     given = {name: value for name, value in shared(options, RunSettings).items() if value is not None}
     return RunSettings(
         **{name: getattr(DEFAULTS, name) for name in ("seed", "cases", "in_flight")} | given | {

@@ -19,8 +19,7 @@ from kernelwright.export.t4 import t4_document, t4_rows
 from kernelwright.export.triton_configs import triton_configs_text
 from kernelwright.folders import fresh_folder
 from kernelwright.jobs.advice import ANSWER, NamedAdvisor, advised
-from kernelwright.jobs.candidates import read_candidate
-from kernelwright.jobs.loading import DERIVED, read_problem, require_qualified
+from kernelwright.jobs.loading import DERIVED, read_candidate, read_problem, require_qualified
 from kernelwright.jobs.worker import Desk, Notify
 from kernelwright.model import Candidate, CaseInfo, Loading, ProblemInfo
 from kernelwright.report.tuning import progress_lines, tuning_text

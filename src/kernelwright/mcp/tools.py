@@ -16,8 +16,8 @@ from kernelwright.jobs import check as check_job
 from kernelwright.jobs import export as export_job
 from kernelwright.jobs import verify as verify_job
 from kernelwright.jobs.agent import AgentSession
-from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.exportable import ExportSource
+from kernelwright.jobs.loading import read_candidate
 from kernelwright.mcp.calls import BEGINS, READS, WRITES, awaited
 from kernelwright.model import Candidate
 from kernelwright.problems.paths import PROBLEM_FILE, WRITTEN, gallery_problems

@@ -1,4 +1,5 @@
-"""Copies a problem's files into a run folder, so that the run can be moved and keeps the same problem.
+"""Copies a problem's files into a run folder, so that the run can be moved and keeps the same problem; creates a new
+problem folder to start from.
 
 Only files that a run needs are copied (`problem.py` or `NAME.py`, its sidecar with cases, the starter, and
 `ProblemPath.beside`), no other files of the folder, and not `best.py`. A run folder has one problem, in `problem/`.
@@ -6,6 +7,7 @@ Only files that a run needs are copied (`problem.py` or `NAME.py`, its sidecar w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,12 @@ from kernelwright import codec
 from kernelwright.errors import ProblemError, RunFolderError
 from kernelwright.folders import write_file
 from kernelwright.model import Case
-from kernelwright.problems.paths import PROBLEM_FILE, ProblemPath, problem_at
+from kernelwright.problems.paths import PROBLEM_FILE, STARTER_FILE, ProblemPath, problem_at
 from kernelwright.problems.text import read_problem_text, states_cases
+from kernelwright.templates import shipped
 from kernelwright.textfile import parse_json, read_text
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 FOLDER = "problem"
 
@@ -81,3 +86,19 @@ def problem_in_run(run_folder: Path) -> ProblemPath:
             "the run folder is incomplete or was changed: copy it whole from where the run was made",
         )
     return problem_at(files[0])
+
+
+def new_problem(name: str, folder: Path) -> ProblemPath:
+    """Write the problem `name` to `folder`/`name`, which must be missing or an empty folder. Raises `ProblemError`."""
+    if not _NAME.fullmatch(name):
+        raise ProblemError(
+            f"{name!r} cannot be a problem's name", "use letters, digits, _ and -, beginning with a letter"
+        )
+    home = folder / name
+    if home.exists() and (not home.is_dir() or any(home.iterdir())):
+        raise ProblemError(f"{home} exists already and is not an empty folder", "choose another name or remove it")
+    home.mkdir(parents=True, exist_ok=True)
+    for file in (PROBLEM_FILE, STARTER_FILE):
+        text = shipped("kernelwright.problems", f"new/{file}.txt")
+        (home / file).write_text(text.replace("{name}", name), encoding="utf-8")
+    return problem_at(home / PROBLEM_FILE)

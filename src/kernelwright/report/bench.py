@@ -132,7 +132,8 @@ def _row(implementation: Implementation, unit: Unit) -> list[str]:
 
 
 def repeated(reports: Sequence[BenchReport]) -> BenchReport:
-    """One report out of one per process, in the order and with the environment of the first."""
+    """One report out of one per process, with the spread between them, in the order and with the environment of the
+    first."""
     first = reports[0]
     if len(reports) == 1:
         return first
@@ -155,7 +156,8 @@ def repeated(reports: Sequence[BenchReport]) -> BenchReport:
 
 
 def together(rows: Sequence[Implementation]) -> Implementation:
-    """The middle one of the same implementation's rows; a row that failed anywhere is a failed row."""
+    """The middle one of the same implementation's rows, unchanged, so that its interval and samples are those of one
+    measurement; the other medians are listed beside it. A row that failed anywhere is a failed row."""
     failed = next((row for row in rows if row.median_us is None), None)
     if failed is not None:
         return failed

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kernelwright.diagnosis import diagnoses
 from kernelwright.model import CaseInfo, CaseResult, Timing
-from kernelwright.report.chosen import FEW
+from kernelwright.report.chosen import FEW, reasons_section
 from kernelwright.report.commands import repeat_commands
 from kernelwright.report.control_arm import control_text, read_control
 from kernelwright.report.convergence import convergence_text
@@ -21,7 +21,6 @@ from kernelwright.report.kernel import kernel_text
 from kernelwright.report.lanes import lanes_section
 from kernelwright.report.profile_table import profile_section
 from kernelwright.report.profiled import finding_section
-from kernelwright.report.reasons import reasons_section
 from kernelwright.report.stated import stated_section
 from kernelwright.report.trials import tally
 from kernelwright.report.verdict import remarks, verdict_sentence

@@ -12,7 +12,7 @@ from typing import Any
 
 from kernelwright.codec import plain
 from kernelwright.model import Profile, Trial, Usage, sum_of
-from kernelwright.report.pace import busy_text, seconds_by_gpu
+from kernelwright.report.progress import busy_text, seconds_by_gpu
 from kernelwright.report.trials import usage_text
 from kernelwright.report.view import RunView
 from kernelwright.search.convergence import compile_s, gains, gpu_s, profile_s

@@ -51,29 +51,19 @@ class RunView:
     @cached_property
     def by_round(self) -> Mapping[int, tuple[Trial, ...]]:
         """The finished trials of each round that has some, rounds ascending."""
-        found: dict[int, list[Trial]] = {}
-        for trial in self.trials:
-            found.setdefault(trial.request.round, []).append(trial)
-        return {number: tuple(found[number]) for number in sorted(found)}
+        return dict(sorted(_grouped((trial.request.round, trial) for trial in self.trials).items()))
 
     @cached_property
     def children(self) -> Mapping[int, tuple[Trial, ...]]:
         """The finished trials that were made from each, by number."""
-        found: dict[int, list[Trial]] = {}
-        for trial in self.trials:
-            for parent in dict.fromkeys(trial.request.parents):
-                if parent != trial.number:
-                    found.setdefault(parent, []).append(trial)
-        return {number: tuple(trials) for number, trials in found.items()}
+        pairs = ((parent, trial) for trial in self.trials for parent in dict.fromkeys(trial.request.parents))
+        return _grouped((parent, trial) for parent, trial in pairs if parent != trial.number)
 
     @cached_property
     def reflected_on(self) -> Mapping[int, tuple[Trial, ...]]:
         """The trials whose prompts asked about each, by number."""
-        found: dict[int, list[Trial]] = {}
-        for trial in self.trials:
-            if trial.proposal.reflection is not None:
-                found.setdefault(trial.proposal.reflection.trial, []).append(trial)
-        return {number: tuple(trials) for number, trials in found.items()}
+        pairs = ((trial.proposal.reflection, trial) for trial in self.trials)
+        return _grouped((reflection.trial, trial) for reflection, trial in pairs if reflection is not None)
 
     @cached_property
     def timing_kind(self) -> Literal["measured", "estimate"] | None:
@@ -161,6 +151,13 @@ class RunView:
 
     def _trial(self, number: int | None) -> Trial | None:
         return self.by_number.get(number) if number is not None else None
+
+
+def _grouped(pairs: Iterable[tuple[int, Trial]]) -> dict[int, tuple[Trial, ...]]:
+    found: dict[int, list[Trial]] = {}
+    for number, trial in pairs:
+        found.setdefault(number, []).append(trial)
+    return {number: tuple(trials) for number, trials in found.items()}
 
 
 def read_run(journal: Journal) -> RunView:

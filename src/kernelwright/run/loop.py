@@ -29,8 +29,7 @@ from kernelwright.propose.withheld import without_source
 from kernelwright.run.clock import SessionClock
 from kernelwright.run.confirm import confirmation
 from kernelwright.run.control import LOOK_S, first_done, is_paused
-from kernelwright.run.lanes import LaneNews
-from kernelwright.run.passes import Passes
+from kernelwright.run.passes import LaneNews, Passes
 from kernelwright.run.profiling import case_beside_seed, lacking, take_profiles
 from kernelwright.run.stopping import Obstacle, StopReason, obstacle
 from kernelwright.run.verdicts import Verdicts
@@ -147,15 +146,14 @@ class Loop:
 
     def _take(self, done: Set[Future[Any]]) -> None:
         """Process the futures that are done."""
-        for future, number in [entry for entry in self._proposing.items() if entry[0] in done]:
-            del self._proposing[future]
-            self._take_proposal(number, future.result())
-        for finished, number in [entry for entry in self._evaluating.items() if entry[0] in done]:
-            del self._evaluating[finished]
-            self._take_evaluation(number, finished.result())
-        for looked, number in [entry for entry in self._profiling.items() if entry[0] in done]:
-            del self._profiling[looked]
-            self._take_profiles(number, looked.result())
+        stages: list[tuple[dict[Future[Any], int], Callable[[int, Any], None]]] = [
+            (self._proposing, self._take_proposal),
+            (self._evaluating, self._take_evaluation),
+            (self._profiling, self._take_profiles),
+        ]
+        for under_way, take in stages:
+            for future in [one for one in under_way if one in done]:
+                take(under_way.pop(future), future.result())
 
     def confirm(self, number: int, candidate: Candidate) -> Evaluation:
         """A fresh evaluation on every case, journaled unless its compilers were killed. It runs in a thread, so that an

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 
 from kernelwright.errors import KernelwrightError, RunFolderError
 from kernelwright.evaluator.protocol import Worker
@@ -95,7 +96,13 @@ def optimize(
             loop.record(journal.append_stopped(legible(f"error: {error}"), loop.clock.session_s))
         raise
     loop.record(journal.append_stopped(reason.value, loop.clock.session_s))
-    return _outcome(reason, detail, state, confirmed, loop)
+    return Outcome(
+        reason=reason,
+        detail=detail,
+        seed=state.seed.number if state.seed else None,
+        waiting=tuple(sorted(loop.waiting)),
+        **asdict(confirmed),
+    )
 
 
 @contextlib.contextmanager
@@ -110,18 +117,6 @@ def closed_in_time(loop: Loop) -> Iterator[None]:
         loop.close()
         raise
     loop.close()
-
-
-def _outcome(reason: StopReason, detail: str, state: RunState, confirmed: Confirmed, loop: Loop) -> Outcome:
-    return Outcome(
-        reason=reason,
-        detail=detail,
-        seed=state.seed.number if state.seed else None,
-        best=confirmed.best,
-        best_us=confirmed.best_us,
-        refused=confirmed.refused,
-        waiting=tuple(sorted(loop.waiting)),
-    )
 
 
 def _check_environment(journal: Journal, here: Environment) -> None:

@@ -1,4 +1,5 @@
-"""Passes of the loop: the events of one pass are committed together, then shown; actions run only after that.
+"""Passes of the loop: the events of one pass are committed together, then shown; actions run only after that. Changes
+of lanes wait in a queue for the thread that runs it.
 
 A commit to disk takes longer than a decision of the search, so one commit is shared by all events of a pass.
 """
@@ -6,9 +7,12 @@ A commit to disk takes longer than a decision of the search, so one commit is sh
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 
 from kernelwright.journal import Event, Journal, RunState
+from kernelwright.model import LaneChange
 
 
 class Passes:
@@ -48,3 +52,24 @@ class Passes:
     def act(self, action: Callable[[], None]) -> None:
         """Call `action` after the pass is committed."""
         self._actions.append(action)
+
+
+class LaneNews:
+    """Thread-safe. arrived: a future that is done when changes are queued, so that waiting for futures also ends
+    then."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: list[LaneChange] = []
+        self.arrived: Future[None] = Future()
+
+    def put(self, change: LaneChange) -> None:
+        with self._lock:
+            self._found.append(change)
+            if not self.arrived.done():
+                self.arrived.set_result(None)
+
+    def take(self) -> list[LaneChange]:
+        with self._lock:
+            found, self._found, self.arrived = self._found, [], Future()
+            return found

@@ -25,22 +25,14 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
 }
 
 FOR_WRITERS: dict[str, Scalar] = {"operators": "portfolio", "tuning": 4}
-"""Default options of beam, greedy and evolve where the proposer writes code: the portfolio chooses operators, and each
+"""Default options, of all but random, where the proposer writes code: the portfolio chooses operators, and each
 new structure gets 4 tunings before it is judged. A proposer that only varies numbers needs neither."""
 
 
 FOR_NUMBERS: dict[str, Scalar] = {"ahead": 4}
-"""Default options of beam, greedy and evolve where the proposer only varies numbers: with `ahead`, a GPU does not wait
+"""Default options, of all but random, where the proposer only varies numbers: with `ahead`, a GPU does not wait
 for the last trial of a round. With equal trials this showed no loss on four recorded spaces; a simulated proposer that
 writes code lost 2 to 20 % (docs/searching.md)."""
-
-
-def options_for_numbers(name: str) -> dict[str, Scalar]:
-    return {} if name == "random" else FOR_NUMBERS
-
-
-def options_for_writers(name: str) -> dict[str, Scalar]:
-    return {} if name == "random" else FOR_WRITERS
 
 
 def build_strategy(

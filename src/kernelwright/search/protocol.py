@@ -41,7 +41,8 @@ class Strategy(Protocol):
 
 
 class Staleness:
-    """count: results since the last new candidate."""
+    """Detects a search that finds no new candidates. count: results since the last one. Only a candidate that no trial
+    had before is new; an answer without a candidate and a repeated candidate are not."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -62,8 +62,9 @@ def _span(starts: list[int], edit: Edit) -> tuple[int, int]:
 
 
 def with_one_config(source: str, chosen: Mapping[str, int]) -> str:
-    """`source` with one config per autotuned kernel. chosen: by kernel, the index of its config; 0 where there is none.
-    Raises `SyntaxError`."""
+    """`source` with one config per autotuned kernel. Triton's tuner would time all configs in the program that uses the
+    kernel; only one was judged, and another may change what the kernel does. chosen: by kernel, the index of its
+    config, 0 where there is none. Raises `SyntaxError`."""
     reader = Reader(syntax.parse(source))
     edits = [edit for kernel in read_kernels(reader).values()
              if (edit := _edit(source, reader, kernel, chosen.get(kernel.name, 0))) is not None]  # fmt: skip

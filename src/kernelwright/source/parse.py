@@ -58,7 +58,8 @@ def complaint(error: SyntaxError, file: object = None) -> str:
 
 
 def copied(node: Node) -> Node:
-    """A copy of a node with its fields and positions; all nodes below it are copied too."""
+    """A copy of a node and all nodes below it, with fields and positions. Many times faster than `copy.deepcopy`, which
+    looks for shared objects."""
     made = type(node).__new__(type(node))
     vars(made).update({name: _value(value) for name, value in vars(node).items()})
     return made

@@ -1,4 +1,5 @@
-"""A plain text table: aligned columns without lines, for files, logs and narrow terminals.
+"""A plain text table: aligned columns without lines, for files, logs and narrow terminals; and tables and sections as
+records of formatted cells, which `report/page` shows as HTML and Markdown.
 
 The first column and the columns named in `left` are aligned left; all others contain numbers and are aligned right.
 """

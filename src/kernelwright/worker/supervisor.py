@@ -52,9 +52,8 @@ from kernelwright.worker.machine import machine
 from kernelwright.worker.processes.children import kill_all
 from kernelwright.worker.processes.forkserver import adopt_orphans
 from kernelwright.worker.processes.limits import Limits, usable_cores
-from kernelwright.worker.processes.logs import keep_short
 from kernelwright.worker.processes.processes import Processes
-from kernelwright.worker.processes.scratch import make_scratch, remove
+from kernelwright.worker.processes.scratch import keep_short, make_scratch, remove
 from kernelwright.worker.profile.operation import profile
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.compare import bench

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.worker.processes.logs import KEPT_BYTES, LONGEST_BYTES, look
+from kernelwright.worker.processes.scratch import KEPT_BYTES, LONGEST_BYTES, look
 
 
 def test_a_long_log_keeps_its_end_and_a_short_one_everything(tmp_path: Path) -> None:

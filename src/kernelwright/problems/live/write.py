@@ -1,11 +1,12 @@
 """Writes a problem folder from live objects: problem.py, the caller's own source files, the live module with its state,
-and the example's values.
+and the example's values; and a live module with its inputs as a script for `kernelwright model`.
 
 The problem is run on the example, and is refused if its result is not the live object's.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
 import importlib
 import re
@@ -187,3 +188,25 @@ def _name_of(live: Any) -> str:
         live = live.func
     kind = sys.modules["torch"].nn.utils.parametrize.type_before_parametrizations(live)
     return re.sub(r"\W+", "", getattr(live, "__name__", kind.__name__)) or "function"
+
+
+def write_model(module: Any, inputs: Mapping[str, Any], name: str | None, folder: Path, train: bool) -> Path:
+    """The path of the script, in `folder`/NAME_module. Raises `ProblemError` for a module that cannot be stored."""
+    torch = sys.modules.get("torch")
+    module = getattr(module, "_orig_mod", module)
+    if torch is None or not isinstance(module, torch.nn.Module):
+        raise ProblemError(f"{type(module).__name__} is no torch.nn.Module", "give the module itself")
+    name = name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(module).__name__).lower()
+    device = next((one.device.type for one in module.parameters()), "cpu")
+    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
+    empty = {id(one): torch.nn.Parameter(torch.empty_like(one, device="meta"), one.requires_grad)
+             for one in module.parameters()}  # fmt: skip
+    home, written = folder / f"{name}_module", Expressions(f"{name}_code")
+    home.mkdir(parents=True, exist_ok=True)
+    imports = store({"module": copy.deepcopy(module, empty), "inputs": dict(inputs)}, written, home / MODULE_FILE)
+    write_sources(home / SOURCES_FOLDER, written, imports)
+    text = shipped("kernelwright.problems.live", "model.py.txt").format(
+        title=type(module).__name__, home=written.home, train=train, autocast=dtype
+    )
+    (home / f"{name}.py").write_text(text, encoding="utf-8")
+    return home / f"{name}.py"
