@@ -74,6 +74,9 @@ class _Module:
         self.tree, self.paths, self.inside = tree, imported_paths(tree), in_kernels(tree)
         self.silent = normal.silent_names(tree, self.paths)
         own = [node for node in ast.walk(tree) if isinstance(node, (*FUNCTIONS, ast.ClassDef))]
+        kernels = normal.decorated_behind(tree, self.paths)
+        self.inside |= {id(part) for node in own if isinstance(node, ast.FunctionDef) and id(node) in kernels
+                        for statement in node.body for part in ast.walk(statement)}  # fmt: skip
         self.own = {node.name for node in own}
         self.answers = answers(tree)
         self.above = {id(one) for node in own for one in node.decorator_list}
@@ -118,6 +121,10 @@ class _Module:
         if id(node) in self.skipped:
             return
         match node:
+            case ast.Call(func=ast.Subscript(value=ast.Call(func=wrapper, args=[kernel]))) if (
+                dotted(wrapper, self.paths) in normal.WRAPPERS
+            ):
+                yield f"launches {ast.unparse(kernel).rpartition('.')[2]}"
             case ast.Call(func=ast.Subscript(value=kernel)):
                 yield f"launches {ast.unparse(kernel).rpartition('.')[2]}"
             case ast.Call(func=function) if _is_given(node) or not self.is_idle(function):

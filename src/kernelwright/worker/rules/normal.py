@@ -241,15 +241,7 @@ def _decorators(tree: ast.Module) -> list[Edit]:
     paths = imported_paths(tree)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     kernels = {id(function.node) for function in jit_functions(tree)}
-    found, behind = [], dict[int, list[tuple[ast.stmt, ast.expr]]]()
-    for node in tree.body:
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=function, args=[ast.Name(id=same)])) if (
-                name == same and name in functions and dotted(callee(function), paths) in DECORATORS
-            ):
-                behind.setdefault(id(functions[name]), []).insert(0, (node, function))
-            case _:
-                pass
+    found, behind = [], decorated_behind(tree, paths)
     for node in (one for one in tree.body if isinstance(one, ast.FunctionDef)):
         left_out = FOR_TRACERS | CACHES if _only_asks(node, paths, functions) else FOR_TRACERS
         moved = behind.get(id(node), [])
@@ -261,6 +253,22 @@ def _decorators(tree: ast.Module) -> list[Edit]:
             made = copy.copy(node)
             made.decorator_list = kept
             found += _in_place(tree, made, [node, *(one for one, _ in reversed(moved))])
+    return found
+
+
+def decorated_behind(tree: ast.Module, paths: dict[str, str]) -> dict[int, list[tuple[ast.stmt, ast.expr]]]:
+    """The statements `kernel = triton.jit(kernel)` of a module and what they call, the last first, by the function's
+    id."""
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    found = dict[int, list[tuple[ast.stmt, ast.expr]]]()
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=function, args=[ast.Name(id=same)])) if (
+                name == same and name in functions and dotted(callee(function), paths) in DECORATORS
+            ):
+                found.setdefault(id(functions[name]), []).insert(0, (node, function))
+            case _:
+                pass
     return found
 
 
