@@ -85,7 +85,7 @@ IDLE = {
     "an annotation": ("def unused(one: os.PathLike) -> time.struct_time:\n    pass", "pass"),
     "another package": ("import fast_kernels\n@fast_kernels.traced(one=1)\ndef unused():\n    pass", "pass"),
     "what makes a kernel of a function behind it": (
-        "def other(x_ptr, BLOCK: tl.constexpr):\n    x_ptr += BLOCK\n    tl.store(x_ptr, 0.0)\nother = triton.jit(other)",
+        "def other(x_ptr, BLOCK: tl.constexpr):\n    x_ptr += BLOCK\n    tl.store(x_ptr, 0)\nother = triton.jit(other)",
         "other[(1,)](out, BLOCK=1)",
     ),
     "a launch for tracers": ("", "torch.library.wrap_triton(copy)[(1,)](x, out, 1, BLOCK=1)"),
