@@ -150,10 +150,6 @@ def key_of(case: dict[str, Any]) -> str:
     return json.dumps([case["inputs"], case["init"], case["parameters"]], sort_keys=True)
 
 
-def still_faster(timed: tuple[Timed, ...]) -> bool:
-    return all(one.faster for one in timed if one.used)
-
-
 def recheck_text(
     package: Package, changed: tuple[Change, ...], evaluation: Evaluation, timed: tuple[Timed, ...] | None
 ) -> str:

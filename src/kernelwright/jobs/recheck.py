@@ -14,7 +14,7 @@ from typing import Any
 
 from kernelwright.codec import plain
 from kernelwright.errors import MachineError
-from kernelwright.export.recheck import Change, Package, Timed, changes, read_package, retimed, still_faster
+from kernelwright.export.recheck import Change, Package, Timed, changes, read_package, retimed
 from kernelwright.jobs.loading import load_problem
 from kernelwright.jobs.worker import Desk, Notify
 from kernelwright.model import Environment, Evaluation, Loading, Status
@@ -41,7 +41,7 @@ class Recheck:
     @property
     def faster(self) -> bool | None:
         """Whether the kernel is still faster wherever it is used; None where nothing was timed."""
-        return None if self.timed is None else still_faster(self.timed)
+        return None if self.timed is None else all(one.faster for one in self.timed if one.used)
 
     def document(self) -> dict[str, Any]:
         """What `recheck --json` prints."""

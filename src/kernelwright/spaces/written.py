@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kernelwright.errors import ConfigError
 from kernelwright.model import Candidate
-from kernelwright.source import Tunable, apply_config, find_tunables
+from kernelwright.source import apply_config, find_tunables
 from kernelwright.spaces.space import Config
 
 
@@ -30,13 +30,9 @@ def candidate_for(source: str, config: Config) -> Candidate:
 def rewritten(source: str, name: str, value: int) -> str:
     """`source` with the value of the tunable `name` replaced by `value`, in steps of which each is one of the choices
     at that point."""
-    while (tunable := tunable_of(source, name)).default != value:
+    while (tunable := next(found for found in find_tunables(source) if found.key == name)).default != value:
         step = min(tunable.choices, key=lambda choice: abs(choice - value))
         if step == tunable.default:
             raise ConfigError(f"{name} cannot be {value} in this source: nearest is {step} of {tunable.choices}")
         source = apply_config(source, {name: step})
     return source
-
-
-def tunable_of(source: str, name: str) -> Tunable:
-    return next(tunable for tunable in find_tunables(source) if tunable.key == name)

@@ -282,7 +282,7 @@ def _smaller(definition: Definition, workloads: Sequence[Workload]) -> Iterator[
         return (
             known is not None
             and elements(definition, axes) <= most
-            and all(_holds(text, known) for text in definition.constraints or [])
+            and all(_computed(text, known) is not False for text in definition.constraints or [])
         )
 
     tries = (
@@ -323,11 +323,6 @@ def elements(definition: Definition, variable: Mapping[str, int]) -> int:
 
 
 _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {**BINARY, **COMPARISONS, ast.Pow: math.pow}
-
-
-def _holds(constraint: str, axes: Mapping[str, int]) -> bool:
-    """Whether the axes satisfy a constraint; True for one that cannot be computed from axes alone."""
-    return _computed(constraint, axes) is not False
 
 
 def _computed(text: str, axes: Mapping[str, int]) -> Any:

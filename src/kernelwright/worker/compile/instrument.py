@@ -175,7 +175,7 @@ class _Rewriter:
         if any(isinstance(argument, ast.Starred) for argument in call.args) or any(
             k.arg is None for k in call.keywords
         ):
-            raise _not_compared(call)
+            raise NotInstrumented(f"`{ast.unparse(call)[:80]}` cannot be compared with what was compiled")
         if isinstance(call.func, ast.Name) and call.func.id == "range" and len(call.args) == 1:
             yield ast.Expr(value=self.value(call.args[0]))  # Triton's compiler evaluates it twice
         index = ast.Constant(self.sites.add(call, self.start))
@@ -308,10 +308,6 @@ def _is_plain(value: ast.expr) -> bool:
     while isinstance(inner, ast.Attribute):
         inner = inner.value
     return isinstance(inner, ast.Name | ast.Constant)
-
-
-def _not_compared(node: ast.AST) -> NotInstrumented:
-    return NotInstrumented(f"`{ast.unparse(node)[:80]}` cannot be compared with what was compiled")
 
 
 def _identifiers(node: ast.AST) -> set[str]:

@@ -49,7 +49,7 @@ def profiled(launch: Launch, resources: KernelResources, in_code: tuple[Counter,
         counter("stages", resources.num_stages, "stages"),
         counter("occupancy_limit", resources.occupancy, "fraction"),
     ]
-    resident = resident_blocks(resources, target)
+    resident = round(resources.occupancy * target.warps_per_multiprocessor / resources.num_warps)
     if resident:
         found.append(counter("waves", blocks / (resident * target.multiprocessors), "waves"))
     return LaunchProfile(
@@ -58,11 +58,6 @@ def profiled(launch: Launch, resources: KernelResources, in_code: tuple[Counter,
         block=(resources.num_warps * BACKEND.warp_threads, 1, 1),
         counters=(*found, *in_code),
     )
-
-
-def resident_blocks(resources: KernelResources, target: Target) -> int:
-    """Number of blocks of a kernel that are resident on a multiprocessor at once."""
-    return round(resources.occupancy * target.warps_per_multiprocessor / resources.num_warps)
 
 
 def joined(seen: tuple[LaunchProfile, ...], planned: tuple[LaunchProfile, ...]) -> tuple[LaunchProfile, ...]:
