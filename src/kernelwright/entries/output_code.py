@@ -28,6 +28,7 @@ from kernelwright.model import (
     TritonKernel,
     Unknown,
     View,
+    dense_stride,
 )
 from kernelwright.source.parameter_names import as_argument
 
@@ -215,7 +216,7 @@ class Host:
             ):
                 shape, stride = whole(value.args[0]), whole(value.args[1])
                 self.shapes[name] = texts(shape)
-                is_dense = stride == dense(shape)
+                is_dense = stride == dense_stride(shape)
                 self.steps.append(Allocation(
                     name=name, shape=texts(shape), stride=None if is_dense else texts(stride),
                     dtype=ast.unparse(value.args[2]),
@@ -290,12 +291,3 @@ def number(node: ast.expr) -> str:
 
 def texts(sizes: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(map(str, sizes))
-
-
-def dense(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of a contiguous tensor."""
-    strides, step = list[int](), 1
-    for size in reversed(shape):
-        strides.insert(0, step)
-        step *= max(size, 1)
-    return tuple(strides)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from kernelwright.codec import plain
-from kernelwright.model import BenchReport, CaseInfo, Implementation, LibraryMode, Status, TensorSpec
+from kernelwright.model import BenchReport, CaseInfo, Implementation, LibraryMode, Status, TensorSpec, dense_stride
 
 NOTHING = "nothing was measured"
 MARGINS = {"call_us": 0.10, "stream_us": 0.03, "device_us": 0.03}
@@ -114,6 +114,6 @@ def dense(info: CaseInfo) -> bool:
     sizes = [
         (size, *strides)
         for one in tensors
-        for size, *strides in zip(one.shape, one.stride, one.dense_stride, strict=True)
+        for size, *strides in zip(one.shape, one.stride, dense_stride(one.shape), strict=True)
     ]
     return all(size <= 1 or stride == dense for size, stride, dense in sizes)

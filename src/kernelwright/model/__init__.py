@@ -83,6 +83,7 @@ from kernelwright.model.problem import (
     TensorRead,
     TensorSpec,
     WhichCases,
+    dense_stride,
     titled,
 )
 from kernelwright.model.profile import Counter, LaunchProfile, Profile

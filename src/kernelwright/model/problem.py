@@ -82,10 +82,10 @@ class TensorSpec(Record, frozen=True, kw_only=True):
     stride: tuple[int, ...]
     offset: int = 0
 
-    @property
-    def dense_stride(self) -> tuple[int, ...]:
-        """The strides of a dense, row-major tensor of this shape."""
-        return tuple(math.prod(max(size, 1) for size in self.shape[place + 1 :]) for place in range(len(self.shape)))
+
+def dense_stride(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a dense, row-major tensor."""
+    return tuple(math.prod(max(size, 1) for size in shape[place + 1 :]) for place in range(len(shape)))
 
 
 class Bound(Record, frozen=True, kw_only=True):

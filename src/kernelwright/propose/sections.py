@@ -22,6 +22,7 @@ from kernelwright.model import (
     TensorSpec,
     Timing,
     Trial,
+    dense_stride,
 )
 from kernelwright.propose.reached import reached
 from kernelwright.propose.shown import shown_source
@@ -176,7 +177,7 @@ def tensor(spec: TensorSpec | Scalar | None) -> str:
     if not isinstance(spec, TensorSpec):
         return repr(spec)
     shape = ", ".join(map(str, spec.shape)) + ("," if len(spec.shape) == 1 else "")
-    strides = "" if spec.stride == spec.dense_stride else f", strides {spec.stride}"
+    strides = "" if spec.stride == dense_stride(spec.shape) else f", strides {spec.stride}"
     return f"({shape}) {spec.dtype}{strides}"
 
 

@@ -67,11 +67,16 @@ def disassembled(cubin: bytes) -> str | None:
     """The SASS of a cubin; None without nvdisasm, or if it does not know this architecture."""
     if not NVDISASM.is_file():
         return None
+    ended = read_by(NVDISASM, "-c", cubin)
+    return ended.stdout if ended.returncode == 0 and SASS_LINE.search(ended.stdout) else None
+
+
+def read_by(tool: Path, option: str, cubin: bytes) -> subprocess.CompletedProcess[str]:
+    """A run of a program of Triton's toolchain that reads a cubin."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
-        ended = subprocess.run([str(NVDISASM), "-c", file.name], capture_output=True, text=True, timeout=60)
-    return ended.stdout if ended.returncode == 0 and SASS_LINE.search(ended.stdout) else None
+        return subprocess.run([str(tool), option, file.name], capture_output=True, text=True, timeout=60)
 
 
 def sass(text: str) -> Iterator[Instruction]:

@@ -11,7 +11,6 @@ import os
 import re
 import signal
 import subprocess
-import tempfile
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
@@ -28,7 +27,7 @@ from kernelwright.devices.backend import BACKEND
 from kernelwright.model import KernelResources, Status
 from kernelwright.worker import confine
 from kernelwright.worker.compile.branches import watching
-from kernelwright.worker.compile.code import code_counters, moved_bytes
+from kernelwright.worker.compile.code import code_counters, moved_bytes, read_by
 from kernelwright.worker.compile.kernels import arguments, given, load_kernels
 from kernelwright.worker.compile.libdevice import FUNCTIONS
 from kernelwright.worker.compile.machine_code import MachineCode, Metadata
@@ -299,11 +298,9 @@ def code_of(binary: Any) -> bytes:
 
 def usage(cubin: bytes) -> tuple[int, int]:
     """Registers per thread and local-memory (stack and spill) bytes per thread, from `cuobjdump`."""
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(cubin)
-        file.flush()
-        text = subprocess.run([str(CUOBJDUMP), "--dump-resource-usage", file.name], capture_output=True, text=True,
-                              check=True, timeout=60).stdout  # fmt: skip
+    ended = read_by(CUOBJDUMP, "--dump-resource-usage", cubin)
+    ended.check_returncode()
+    text = ended.stdout
     found = re.search(r"REG:(\d+)\s+STACK:(\d+).*?LOCAL:(\d+)", text, re.S)
     if found is None:
         raise RuntimeError(f"cuobjdump printed no resource usage: {text[:200]!r}")

@@ -7,7 +7,6 @@ finds.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -31,6 +30,7 @@ from kernelwright.worker.plan.plan import (
     View,
     end_bytes,
     forward_alone,
+    nbytes,
     unknown,
     views,
 )
@@ -125,7 +125,7 @@ def _view(view: View, buffers: dict[int, Buffer]) -> str:
         return f"a view of an unknown buffer or dtype: {view}"
     if min((view.offset, *view.shape, *view.stride)) < 0 or end_bytes(view) > buffer.nbytes:
         return f"a view outside its buffer of {buffer.nbytes} bytes: {view}"
-    if math.prod(view.shape) * ITEMSIZE[view.dtype] > MAX_BYTES:
+    if nbytes(view) > MAX_BYTES:
         return f"a view of more elements than any device can hold: {view}"
     return ""
 

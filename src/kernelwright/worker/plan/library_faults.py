@@ -7,7 +7,6 @@ not known whether a kernel changed it.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,6 +28,8 @@ from kernelwright.worker.plan.plan import (
     View,
     argument_views,
     end_bytes,
+    nbytes,
+    overlaps_itself,
 )
 
 
@@ -69,9 +70,7 @@ def library_faults(plan: Plan, allowed: Library) -> list[str]:
     found += [why for call in calls for why in _memory(call, buffers)]
     if allowed.mode == "finish":
         found += _not_written_by_kernels(plan, buffers)
-    moved = sum(
-        math.prod(v.shape) * ITEMSIZE[v.dtype] for call in calls for v in (*argument_views(call), *call.targets)
-    )
+    moved = sum(nbytes(view) for call in calls for view in (*argument_views(call), *call.targets))
     if allowed.budget_bytes is not None and moved > allowed.budget_bytes:
         found.append(
             f"library steps read and write {moved} bytes, and LIBRARY = 'finish' allows {allowed.budget_bytes} "
@@ -161,7 +160,7 @@ def _memory(call: LibraryCall, buffers: dict[int, Buffer]) -> Iterator[str]:
         others = (*argument_views(call), *call.targets[:position])
         if any(_overlap(target, other) for other in others):
             yield f"{name} writes to memory that it reads or writes otherwise, too"
-        if _overlaps_itself(target):
+        if overlaps_itself(target):
             yield f"{name} writes to a tensor whose elements share memory"
 
 
@@ -173,16 +172,6 @@ def _interval(view: View) -> tuple[int, int]:
 def _overlap(one: View, other: View) -> bool:
     (start, end), (first, last) = _interval(one), _interval(other)
     return one.buffer == other.buffer and max(start, first) < min(end, last)
-
-
-def _overlaps_itself(view: View) -> bool:
-    reach = 0
-    for stride, size in sorted(zip(view.stride, view.shape, strict=True)):
-        if size > 1:
-            if stride <= reach:
-                return True
-            reach += stride * (size - 1)
-    return False
 
 
 def _not_written_by_kernels(plan: Plan, buffers: dict[int, Buffer]) -> Iterator[str]:

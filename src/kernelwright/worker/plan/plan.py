@@ -253,8 +253,7 @@ def leaves(arguments: Mapping[str, Argument]) -> dict[str, Tensor | Descriptor |
 
 def given_bytes(launch: Launch) -> int:
     """Bytes of all tensors in the arguments of a launch. Each view counts once."""
-    views = set(argument_views(launch))
-    return sum(math.prod(view.shape) * itemsize(view.dtype) for view in views)
+    return sum(map(nbytes, set(argument_views(launch))))
 
 
 def dtypes(launch: Launch) -> tuple[str, ...]:
@@ -275,6 +274,22 @@ def dtypes(launch: Launch) -> tuple[str, ...]:
                 unknown(argument)
 
     return (launch.kernel, *(dtype for _, argument in sorted(launch.arguments.items()) for dtype in of(argument)))
+
+
+def nbytes(view: View) -> int:
+    """Bytes of a view's elements, of which some may share memory."""
+    return math.prod(view.shape) * itemsize(view.dtype)
+
+
+def overlaps_itself(view: View) -> bool:
+    """Whether two elements of a view may share memory."""
+    reach = 0
+    for stride, size in sorted(zip(view.stride, view.shape, strict=True)):
+        if size > 1:
+            if stride <= reach:
+                return True
+            reach += stride * (size - 1)
+    return False
 
 
 def end_bytes(view: View) -> int:

@@ -12,9 +12,10 @@ from kernelwright.worker.plan.plan import (
     PlanStep,
     TritonLaunch,
     Value,
-    View,
     itemsize,
     leaves,
+    nbytes,
+    overlaps_itself,
     unknown,
 )
 from kernelwright.worker.plan.work import WorkOf
@@ -24,10 +25,10 @@ def uncovered(plan: Plan, work_of: WorkOf) -> str:
     """Why the steps of a plan cannot write all elements of an output in new memory; "" if they may."""
     new = {buffer.id for buffer in plan.buffers if buffer.origin == "scratch"}
     for number, view in enumerate(plan.outputs):
-        if view.buffer not in new or _overlaps(view):
+        if view.buffer not in new or overlaps_itself(view):  # then fewer stores are enough
             continue
         stored = sum((_stored(step, view.buffer, work_of) for step in plan.steps), 0.0)
-        if stored < _bytes_of(view):
+        if stored < nbytes(view):
             blocks = f"all blocks that the launches store in its memory hold {int(stored) // itemsize(view.dtype):,}"
             return f"output {number} has {math.prod(view.shape):,} elements, and {blocks}"
     return ""
@@ -37,9 +38,9 @@ def _stored(step: PlanStep, buffer: int, work_of: WorkOf) -> float:
     """Bytes that a step stores in a buffer at most."""
     match step:
         case Fill(view=view) | Copy(target=view):
-            return _bytes_of(view) if view.buffer == buffer else 0
+            return nbytes(view) if view.buffer == buffer else 0
         case LibraryCall(targets=targets):
-            return sum(_bytes_of(view) for view in targets if view.buffer == buffer)
+            return sum(nbytes(view) for view in targets if view.buffer == buffer)
         case TritonLaunch():
             work = work_of(step)
             if work is None:
@@ -49,17 +50,3 @@ def _stored(step: PlanStep, buffer: int, work_of: WorkOf) -> float:
             return sum(size for name, size in work.stored.items() if name in there or not name)
         case _:
             unknown(step)
-
-
-def _bytes_of(view: View) -> int:
-    return math.prod(view.shape) * itemsize(view.dtype)
-
-
-def _overlaps(view: View) -> bool:
-    """Whether two elements of a view may be one: then fewer stores are enough."""
-    reach = 1
-    for stride, size in sorted(zip(view.stride, view.shape, strict=True)):
-        if size > 1 and stride < reach:
-            return True
-        reach += (size - 1) * stride
-    return False
