@@ -17,7 +17,6 @@ from kernelwright.model import Operator, Request, Trial
 from kernelwright.propose import changes, diagnosed, sections
 from kernelwright.propose.protocol import Context
 from kernelwright.propose.reflection import counters_of, parent_of, surprise
-from kernelwright.propose.structured import structures
 from kernelwright.propose.tried import history
 from kernelwright.templates import shipped
 from kernelwright.text.markdown import fenced
@@ -77,7 +76,7 @@ def prompt_for(request: Request, context: Context, answer: Answer = "whole") -> 
     if operator is not Operator.SEED:
         values |= parent_values(request, parents, context)
     if operator in (Operator.SEED, Operator.IMPROVE):
-        values["structures"] = section("## Structures that match", structures(context))
+        values["structures"] = section("## Structures that match", sections.structures(context))
     if operator is not Operator.REPAIR:
         values["lessons"] = section("## What surprises have taught", sections.lessons(context.trials, context.lessons))
     text = render(template(operator.value), values, f"{operator.value}.md").rstrip()

@@ -5,25 +5,29 @@ from __future__ import annotations
 import functools
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 
 from kernelwright.diagnosis.traits import multiplies_float32
-from kernelwright.errors import ConfigError
+from kernelwright.errors import ConfigError, ProblemError
 from kernelwright.model import (
     Candidate,
     CaseInfo,
     CaseResult,
     Environment,
     Evaluation,
+    Generated,
     ProblemInfo,
     Scalar,
     Status,
+    Structure,
     TensorSpec,
     Timing,
     Trial,
     dense_stride,
 )
+from kernelwright.propose.protocol import Context
 from kernelwright.propose.reached import reached
 from kernelwright.propose.shown import shown_source
 from kernelwright.propose.tried import outcome
@@ -351,3 +355,28 @@ def error_text(result: CaseResult) -> str:
         return "-"
     allowed = f" ({result.allowed_rel_error:.2g})" if result.allowed_rel_error is not None else ""
     return f"{result.max_rel_error:.2g}{allowed}"
+
+
+def structures(context: Context) -> str:
+    """Every structure that matches parts of the reference, once; "" where none does."""
+    generated = Generated()
+    with suppress(ProblemError):  # another check says what is wrong with the problem
+        generated = context.generate()
+    parts = [part for capture in generated.structures[:1] for part in capture.parts]
+    found = {one.structure.function: one.structure for part in parts for one in reversed(part.structures)}
+    return (
+        "\n\n".join([sentences().structures, *(_structure_text(one, context) for one in found.values())])
+        if found
+        else ""
+    )
+
+
+def _structure_text(structure: Structure, context: Context) -> str:
+    """A structure's idea, and the first trial with its kernels, or their text."""
+    has_it = f"\ndef {structure.function}_kernel("
+    tried = [one for one in context.trials if one.proposal.candidate and has_it in one.proposal.candidate.source]
+    begin = f"- **{structure.function}.** {structure.idea}"
+    if tried:
+        return f"{begin} Trial {tried[0].number} has it."
+    tunables = [f"{structure.function.upper()}_{key} = {value}" for key, value in structure.config.items()]
+    return f"{begin} No trial has it yet:\n\n" + fenced("\n".join([structure.source, "", "", *tunables]))
