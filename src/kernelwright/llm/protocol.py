@@ -7,7 +7,7 @@ answer came.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 from kernelwright.errors import ProviderError
 from kernelwright.model import Usage
@@ -56,37 +56,12 @@ class ProviderRequest:
     document: dict[str, Any]
 
 
-class HttpProvider(Provider, Protocol):
-    """A provider that can show a request without sending it."""
-
-    def request(self, system: tuple[str, ...], prompt: str) -> ProviderRequest:
-        """The request that `complete` sends."""
-        ...
-
-    def refusal(self) -> str:
-        """Why the model cannot be asked, found out at no cost; "" where it can be, as far as that is known."""
-        ...
-
-
 class NothingSent(ProviderError):
     """Raised instead of sending `request`."""
 
     def __init__(self, request: ProviderRequest) -> None:
         super().__init__(f"nothing was sent to {request.url}")
         self.request = request
-
-
-class Withholding:
-    """A provider that sends nothing: it raises `NothingSent` for every prompt."""
-
-    def __init__(self, provider: HttpProvider) -> None:
-        self._provider = provider
-
-    def complete(self, system: tuple[str, ...], prompt: str) -> NoReturn:
-        raise NothingSent(self._provider.request(system, prompt))
-
-    def close(self) -> None:
-        self._provider.close()
 
 
 def joined(system: tuple[str, ...]) -> str:

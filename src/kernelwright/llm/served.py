@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NoReturn
 
 from kernelwright.errors import MalformedAnswer
 from kernelwright.llm.http import JsonClient, quoted
 from kernelwright.llm.prices import Price
-from kernelwright.llm.protocol import ProviderRequest, Reply
+from kernelwright.llm.protocol import NothingSent, ProviderRequest, Reply
 from kernelwright.llm.received import Counts, received, usage_of
 
 
@@ -32,7 +32,8 @@ class Served(ABC):
         self._fixed = {name: value for name, value in fixed.items() if value is not None}
 
     @abstractmethod
-    def request(self, system: tuple[str, ...], prompt: str) -> ProviderRequest: ...
+    def request(self, system: tuple[str, ...], prompt: str) -> ProviderRequest:
+        """The request that `complete` sends."""
 
     @abstractmethod
     def read(self, body: Any) -> tuple[object, object, Counts]:
@@ -54,7 +55,21 @@ class Served(ABC):
         return received(text, finish, usage, doubt)
 
     def refusal(self) -> str:
+        """Why the model cannot be asked, found out at no cost; "" where it can be, as far as that is known."""
         return self._client.refusal(self._model_url, self._headers, self._fixed["model"])
 
     def close(self) -> None:
         self._client.close()
+
+
+class Withholding:
+    """A provider that sends nothing: it raises `NothingSent` for every prompt."""
+
+    def __init__(self, provider: Served) -> None:
+        self._provider = provider
+
+    def complete(self, system: tuple[str, ...], prompt: str) -> NoReturn:
+        raise NothingSent(self._provider.request(system, prompt))
+
+    def close(self) -> None:
+        self._provider.close()

@@ -34,7 +34,8 @@ from kernelwright.propose.script import Script, ScriptAdvisor
 if TYPE_CHECKING:
     from kernelwright.llm.http import JsonClient
     from kernelwright.llm.prices import Price
-    from kernelwright.llm.protocol import HttpProvider, Provider
+    from kernelwright.llm.protocol import Provider
+    from kernelwright.llm.served import Served
 
 Options = Mapping[str, Scalar]
 Variables = Mapping[str, str]
@@ -61,7 +62,7 @@ class Entry(Generic[R]):
     advisor: Callable[[R, Variables], Advisor] | None = None
     writes_code: bool = False
     varies_numbers: bool = False
-    provider: Callable[[R, Variables], HttpProvider] | None = None
+    provider: Callable[[R, Variables], Served] | None = None
     """Builds the provider that its prompts are sent to; None where no prompt is sent."""
 
 
@@ -99,7 +100,7 @@ def shown_proposer(name: str, options: Options, variables: Variables) -> Shown |
     if entry.provider is None:
         return None
     from kernelwright.llm.anthropic import DEFAULT_MAX_TOKENS
-    from kernelwright.llm.protocol import Withholding
+    from kernelwright.llm.served import Withholding
 
     writer = written_by(name, Withholding(entry.provider(chosen, variables)), chosen)
     answers = 1 + chosen.plan + chosen.reflect + (chosen.edits == "diff")
@@ -153,7 +154,7 @@ def varies_numbers(name: str) -> bool:
 # --- the HTTP providers and their settings ------------------------------------------------------------------
 
 
-def openai_provider(chosen: ModelOptions, variables: Variables) -> HttpProvider:
+def openai_provider(chosen: ModelOptions, variables: Variables) -> Served:
     """Reads OPENAI_API_KEY (optional for another server, see base_url) and OPENAI_BASE_URL."""
     from kernelwright.llm.openai import OPENAI_URL, OpenAI
 
@@ -170,7 +171,7 @@ def openai_provider(chosen: ModelOptions, variables: Variables) -> HttpProvider:
     )
 
 
-def anthropic_provider(chosen: ModelOptions, variables: Variables) -> HttpProvider:
+def anthropic_provider(chosen: ModelOptions, variables: Variables) -> Served:
     """Reads ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL."""
     from kernelwright.llm.anthropic import ANTHROPIC_URL, DEFAULT_MAX_TOKENS, Anthropic
 
@@ -249,7 +250,7 @@ def price(proposer: str, chosen: ModelOptions) -> Price | None:
     return Price(given, written, cached_usd_per_mtok=chosen.cached_usd_per_mtok, written=writes)
 
 
-def model_entry(name: str, provider: Callable[[ModelOptions, Variables], HttpProvider]) -> Entry[ModelOptions]:
+def model_entry(name: str, provider: Callable[[ModelOptions, Variables], Served]) -> Entry[ModelOptions]:
     """The table entry of a model that is called over HTTP."""
 
     def proposer(chosen: ModelOptions, variables: Variables) -> Proposer:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -116,16 +116,12 @@ class LiveDevice:
     def confirm(self, config: Config) -> Found | None:
         return self._found(config, lambda candidate: self.worker.evaluate(candidate, "confirm"))
 
-    def _found(self, config: Config, ask: _Ask) -> Found:
+    def _found(self, config: Config, ask: Callable[[Candidate], Evaluation]) -> Found:
         try:
             candidate = candidate_for(self.source, config)
         except ConfigError as error:
             return Found(status=Status.REJECTED, reason=str(error))
         return found_of(ask(candidate), self.kind)
-
-
-class _Ask(Protocol):
-    def __call__(self, candidate: Candidate, /) -> Evaluation: ...
 
 
 def found_of(evaluation: Evaluation, kind: TimeKind) -> Found:
