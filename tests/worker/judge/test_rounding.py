@@ -556,6 +556,44 @@ def test_whole_numbers_of_half_precision_may_be_rounded_in_fewer_places_unless_f
     assert not is_right(torch.floor(exact)), "and a kernel that cuts off is wrong in either"
 
 
+CAST = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return (x / 3).to(torch.{dtype})
+
+CASES = [dict(name="small", small=True, rows=2), dict(name="timed", rows=4)]
+
+def get_inputs(rows):
+    return [torch.tensor([[3 + 3 * torch.finfo(torch.{dtype}).eps / 2 + 2.0**-22, 6.0]]).repeat(rows, 8)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_where_forward_casts_to_half_precision_a_value_next_to_a_step_may_be_on_either_side_of_it(
+    tmp_path: Path, dtype: torch.dtype
+) -> None:
+    """The framework is on the side of float64 by chance, so that it has no error. An honest kernel was refused for
+    float32's last digit."""
+    file = tmp_path / "problem.py"
+    file.write_text(CAST.replace("{dtype}", str(dtype).removeprefix("torch.")))
+    judge, eps = Judge("cpu"), torch.finfo(dtype).eps
+    judge.load(str(file))
+
+    def is_right(first: float, second: float) -> bool:
+        return not judge._compared("small", 0, 0, torch.tensor([[first, second]]).repeat(2, 8).to(dtype)).reason
+
+    assert judge.draws.limit("small", 0, 0).exact
+    assert is_right(1 + eps, 2.0)
+    assert is_right(1.0, 2.0)
+    assert not is_right(1 + 2 * eps, 2.0)
+    assert not is_right(1 + eps, 2 + 2 * eps)
+
+
 LOG2E = 1.4426950408889634
 
 SOFTMAX = """

@@ -60,8 +60,9 @@ LARGE_ELEMENTS = 1 << 22
 """Inputs with more elements get signed readings only: each takes a forward in float64."""
 
 
-ORDERED = frozenset({torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64})
-"""Dtypes of whole numbers that PyTorch can compare."""
+ORDERED = frozenset({torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
+                     torch.float16, torch.bfloat16})  # fmt: skip
+"""Dtypes that forward rounds to in float64 too, and that PyTorch can compare."""
 
 
 def roughly(
@@ -98,9 +99,9 @@ def deviations(wide: Instance, exact: tuple[Tensor, ...], dtypes: list[torch.dty
 
 
 def extremes(instance: Instance, exact: tuple[Tensor, ...]) -> list[tuple[Tensor, ...]]:
-    """For each output of whole numbers, the least and the largest value of each element when intermediate results are
-    rounded in several ways, to the dtype that forward computes in; empty for other outputs. exact: the outputs in
-    float64."""
+    """For each output of whole numbers or in half precision, the least and the largest value of each element when
+    intermediate results are rounded in several ways, to the dtype that forward computes in; empty for other outputs.
+    exact: the outputs in float64."""
     found: list[tuple[Tensor, ...]] = [(one, one) if one.dtype in ORDERED else () for one in exact]
     elements = sum(value.numel() for value in instance.inputs if isinstance(value, Tensor))
     dtype = computed_in(instance)
