@@ -157,6 +157,32 @@ def test_no_size_is_computed_from_itself(symbols: Symbols) -> None:
     assert not any(name in text for name, text, _ in sizes.reads), "the divisor is part of the dividend"
 
 
+def test_a_quotient_tells_one_factor_of_its_dividend_beside_the_other(symbols: Symbols) -> None:
+    """As of two numbers of four bits in a byte. At most one multiple of the width is among two numbers in a row."""
+    height, width = symbols.numbers.values()
+    with faked(symbols.env):
+        tensors = {"x": torch.empty(width), "packed": torch.empty(height * width // 2)}
+    symbols.keep_untold(tensors)
+    sizes, _ = symbols.told(tensors, frozenset({"x", "packed"}))
+    assert ("height", "2 * height_1 // width", ("2 * height_1 % width == 0", "width >= 2")) in sizes.reads
+
+
+def test_a_quotient_tells_what_its_dividend_has_beside_a_side_that_is_a_product() -> None:
+    """The side is one, because forward has required that the block divides it."""
+    symbols = Symbols({"height": 64, "width": 32, "block": 8})
+    height, width, block = symbols.numbers.values()
+    with counting_with_symbols(symbols), faked(symbols.env):
+        scales = torch.empty(height * width // block)
+        tensors = {"x": torch.empty(width), "packed": torch.empty(height * width // 2), "scales": scales}
+        part = symbols.of(width // block)
+    for side, product in ((width, block), (scales.shape[0], height)):
+        symbols.env._set_replacement(symbols.of(side), symbols.of(product) * part, "as views require")
+    symbols.keep_untold(tensors)
+    sizes, _ = symbols.told(tensors, frozenset({*tensors}))
+    assert {name: text for name, text, _ in sizes.reads}["height"].endswith(" // x.shape[0]")
+    assert symbols.of(block).free_symbols
+
+
 def test_a_dividend_with_a_rest_keeps_its_value(symbols: Symbols) -> None:
     height, width = symbols.numbers.values()
     with faked(symbols.env):

@@ -397,6 +397,21 @@ def test_a_size_shrinks_past_the_number_of_elements_that_are_real(tmp_path: Path
     assert elements(problem, by_name(derive(problem))[SMALL]) <= WANTED_ELEMENTS < 256**2 <= MOST_COUNTED
 
 
+def test_a_number_is_tried_again_beside_smaller_sizes_where_the_case_is_too_large(tmp_path: Path) -> None:
+    """640 halves to 320 with the other 320 in its ratio, and not again, as 80 is no multiple of the groups. When the
+    other is 64, it may be 160."""
+    text = text_of(
+        "return self.s(x) + self.b(self.m(self.a(self.n(x))))", "rows, inner, outer = 8, 320, 640",
+        "torch.randn(rows, inner, 16, 16)",
+        "self.n, self.m = nn.GroupNorm(32, inner), nn.GroupNorm(32, outer); self.a = nn.Conv2d(inner, outer, 3, 1, 1); "
+        "self.b = nn.Conv2d(outer, outer, 3, 1, 1); "
+        "self.s = nn.Identity() if inner == outer else nn.Conv2d(inner, outer, 1)", "inner, outer",
+    )  # fmt: skip
+    problem = loaded(tmp_path, text)
+    found = by_name(derive(problem))
+    assert elements(problem, found[SMALL]) < MOST_ELEMENTS
+
+
 def test_a_factor_that_equals_a_size_stays(tmp_path: Path) -> None:
     """Rows and columns shrink only together, and the factor has the same value."""
     text = text_of("return x @ x * FACTOR", "rows, columns, FACTOR = 1024, 1024, 1024", "torch.randn(rows, columns)")

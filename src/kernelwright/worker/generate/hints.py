@@ -24,7 +24,8 @@ from torch._inductor.sizevars import SizeVarAllocator
 from torch._inductor.virtualized import V
 
 from kernelwright.worker.generate.replacing import given_other, replaced, while_replaced
-from kernelwright.worker.generate.symbols import Symbols, values_of, whole_quotient
+from kernelwright.worker.generate.symbols import Symbols, values_of
+from kernelwright.worker.generate.told import whole_quotient
 
 MOST_IN_ROW = 1 << 15
 """Numbers of a row that 1,024 threads keep, 32 in each. With 64 in each, a norm of rows of 65,535 took 17.97 ms, and in

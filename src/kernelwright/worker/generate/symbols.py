@@ -24,7 +24,7 @@ from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from kernelwright.model import Case, Sizes
 from kernelwright.worker.generate.expressions import spelled
-from kernelwright.worker.generate.told import Told, named
+from kernelwright.worker.generate.told import Told, named, whole_quotient
 from kernelwright.worker.reference.load import LoadedProblem
 
 MARK = 1 + 2.0**-40
@@ -284,15 +284,6 @@ class Symbols:
         if None in known.values():
             return None
         return int(dividend.xreplace(known)) // int(divisor.xreplace(known)) + added
-
-
-def whole_quotient(dividend: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr | None:
-    """The quotient of two sums of products of sizes, with whole coefficients; None where the division leaves a rest."""
-    free = sorted(dividend.free_symbols | divisor.free_symbols, key=str)
-    if not free or not (dividend.is_polynomial() and divisor.is_polynomial()):
-        return None
-    whole, rest = sympy.div(dividend, divisor, *free)
-    return whole if rest == 0 and all(one.is_Integer for one in sympy.Poly(whole, *free).coeffs()) else None
 
 
 def values_of(env: ShapeEnv) -> Mapping[sympy.Symbol, Any]:

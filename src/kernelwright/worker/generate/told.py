@@ -34,6 +34,7 @@ class Told:
         sides = [
             (name, place, symbols.of(side)) for name, one in tensors.items() for place, side in enumerate(one.shape)
         ]
+        self._sides = [(sympy.S.One, sympy.S.One), *((_read(name, place), side) for name, place, side in sides)]
         self.direct: dict[sympy.Symbol, tuple[str, int]] = {}
         self.solved: list[Solved] = []
         for name, place, side in sides:
@@ -65,18 +66,52 @@ class Told:
             if below == {divisor} and not above:
                 # Only a quotient without remainder tells its divisor.
                 yield divisor, FloorDiv(dividend, one, evaluate=False), (sympy.Eq(sympy.Mod(dividend, one), 0),)
-            elif above == {dividend} and not below and symbols.divides(divisor, dividend):
-                yield dividend, one * divisor, ()
+            elif above and not below:
+                yield from self._dividend(symbols, one, dividend, divisor)
+
+    def _dividend(
+        self, symbols: Symbols, quotient: sympy.Symbol, dividend: sympy.Expr, divisor: sympy.Expr
+    ) -> Iterator[Solved]:
+        """The symbol of a dividend that is not known yet, beside known symbols, or beside a side that is a product."""
+        is_whole, total = symbols.divides(divisor, dividend), quotient * divisor
+        for here, side in self._sides:
+            beside = whole_quotient(dividend, side)
+            unknown = set() if beside is None else beside.free_symbols - self.known
+            if len(unknown) != 1 or (parts := _linear(beside, symbol := unknown.pop())) is None:
+                continue
+            factor, rest = (part * here for part in parts)
+            # Of as many numbers as the divisor is, at most one is a multiple of a factor that is no smaller.
+            checks = () if is_whole else (sympy.Eq(sympy.Mod(total - rest, factor), 0), sympy.Ge(factor, divisor))
+            if sympy.false not in checks:
+                yield symbol, FloorDiv(total - rest, factor, evaluate=factor == 1), checks
 
     def _solve(self, name: str, place: int, side: sympy.Expr) -> Solved | None:
         """The only symbol of a side that is not known yet. A shape for which it is not exact is refused later."""
         if len(unknown := side.free_symbols - self.known) != 1:
             return None
-        symbol, here = unknown.pop(), sympy.Symbol(f"{as_argument(name)}.shape[{place}]", integer=True, positive=True)
-        if not side.is_polynomial(symbol) or sympy.degree(side, symbol) != 1:
-            return None
-        factor, rest = side.coeff(symbol, 1), side.coeff(symbol, 0)
-        return symbol, FloorDiv(here - rest, factor, evaluate=factor == 1), ()
+        symbol, here = unknown.pop(), _read(name, place)
+        parts = _linear(side, symbol)
+        return None if parts is None else (symbol, FloorDiv(here - parts[1], parts[0], evaluate=parts[0] == 1), ())
+
+
+def _read(name: str, place: int) -> sympy.Symbol:
+    return sympy.Symbol(f"{as_argument(name)}.shape[{place}]", integer=True, positive=True)
+
+
+def _linear(side: sympy.Expr, symbol: sympy.Symbol) -> tuple[sympy.Expr, sympy.Expr] | None:
+    """The factor of a symbol in an expression and the rest; None where it is not linear in the symbol."""
+    if not side.is_polynomial(symbol) or sympy.degree(side, symbol) != 1:
+        return None
+    return side.coeff(symbol, 1), side.coeff(symbol, 0)
+
+
+def whole_quotient(dividend: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr | None:
+    """The quotient of two sums of products of sizes, with whole coefficients; None where the division leaves a rest."""
+    free = sorted(dividend.free_symbols | divisor.free_symbols, key=str)
+    if not free or not (dividend.is_polynomial() and divisor.is_polynomial()):
+        return None
+    whole, rest = sympy.div(dividend, divisor, *free)
+    return whole if rest == 0 and all(one.is_Integer for one in sympy.Poly(whole, *free).coeffs()) else None
 
 
 RESERVED = frozenset({"torch", "triton", "tl", "kernel_function", "max", "min", "tuple", "float"})

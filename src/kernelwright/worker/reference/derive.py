@@ -207,12 +207,19 @@ class Search:
     def shrunk(self) -> dict[str, int]:
         """Sizes with at most ROWS rows, WANTED_ELEMENTS and WANTED_FLOP, as far as the problem allows."""
         sizes: dict[str, int] = {}
+        before: dict[str, int] | None = None
         now = self.original
         while self.calls < MOST_CALLS:
             values = {name: value for name, value in self._values(sizes).items()
                       if value > 3 and name not in self.refused}  # fmt: skip
             tall = [name for name in values if name in self.rows and values[name] > ROWS]
-            if not values or not (tall or now.elements > WANTED_ELEMENTS or now.flop > WANTED_FLOP):
+            is_large = now.elements > WANTED_ELEMENTS or now.flop > WANTED_FLOP
+            if now.elements > MOST_ELEMENTS and not values and sizes != before:
+                before = sizes  # beside smaller sizes, what was refused may be possible
+                self.refused.clear()
+                self.unrelated.clear()
+                continue
+            if not values or not (tall or is_large):
                 break
             name = max(tall or values, key=lambda one: values[one])
             why = ""
