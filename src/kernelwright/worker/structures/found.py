@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
-from torch import Tensor
+from torch import SymInt, Tensor
 from torch.fx import GraphModule, Node
 from torch.library import Library, register_fake
 
@@ -44,22 +44,39 @@ class Found:
 
     def put(self, graph: GraphModule) -> None:
         """Let the structure compute it."""
-        for number in self.numbers:
-            if isinstance(number, Node):
-                _put_before(self.node, number)
+        numbers = [_before(self.node, one) if isinstance(one, Node) else one for one in self.numbers]
         with graph.graph.inserting_before(self.node):
             text = codec.encode(self.structure).decode()
-            made = graph.graph.call_function(CALL, ([*self.tensors], [*self.numbers], text))
+            made = graph.graph.call_function(CALL, ([*self.tensors], numbers, text))
             made.meta["val"] = self.node.meta["val"]
         self.node.replace_all_uses_with(made)
 
 
-def _put_before(node: Node, size: Node) -> None:
-    """Move a size that a graph computes later in front of a node, with what it is computed from."""
-    if size is not node and not size < node:
-        for one in size.all_input_nodes:
-            _put_before(node, one)
-        node.prepend(size)
+def _before(node: Node, size: Node) -> Node:
+    """A size that a graph computes later, in front of a node: an equal one, or an equal side of a tensor there, or else
+    itself, moved there with what it is computed from. It may be read from what the node or a later one makes."""
+    if size < node:
+        return size
+    wanted = _sides(size)
+    for other in node.graph.nodes if wanted else ():
+        if other < node and wanted[0] in (sides := _sides(other)):
+            if not isinstance(other.meta["val"], Tensor):
+                return cast(Node, other)
+            with node.graph.inserting_before(node):
+                made = node.graph.call_function(torch.ops.aten.sym_size.int, (other, sides.index(wanted[0])))
+            made.meta["val"] = size.meta["val"]
+            return made
+    for one in size.all_input_nodes:
+        size.replace_input_with(one, _before(node, one))
+    node.prepend(size)
+    return size
+
+
+def _sides(node: Node) -> list[Any]:
+    """The sides of a tensor, or a size alone, as expressions of symbols; None for a side that is a number."""
+    value = node.meta.get("val")
+    sides = value.shape if isinstance(value, Tensor) else [value] if isinstance(value, SymInt) else []
+    return [one.node.expr if isinstance(one, SymInt) else None for one in sides]
 
 
 def filled(text: str, lines: Mapping[str, Sequence[str]], words: Mapping[str, str]) -> str:
