@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_leaves
 
 from evaluated import StartedWorker
 from kernelwright.inductor import candidate_texts
 from kernelwright.model import Candidate, Status
+from kernelwright.worker.generate.capture import _traced
 from kernelwright.worker.generate.complexes import as_pairs
+from kernelwright.worker.generate.joint import Part
 from kernelwright.worker.generate.without_device import WithoutDevice
 from kernelwright.worker.reference.instance import Watching
 from problem_text import problem_text
@@ -65,3 +68,18 @@ def test_a_fourier_transform_is_products_with_cosines_and_sines(name: str, shape
         found = TRANSFORMS[name](x)
     assert not any("_fft_" in one for one in called)
     torch.testing.assert_close(found, TRANSFORMS[name](x))
+
+
+def into_zeros(x: Tensor) -> Tensor:
+    made = torch.zeros(*x.shape, dtype=torch.complex128)
+    made[..., :2] = torch.view_as_complex(torch.stack((x, x), -1))[..., :2]
+    return torch.view_as_real(made + torch.ones(x.shape[-1], dtype=torch.complex128))
+
+
+def test_a_complex_tensor_that_forward_fills_and_writes_into_is_a_pair() -> None:
+    x = torch.randn(2, 6, dtype=torch.float64)
+    with torch.no_grad(), WithoutDevice():
+        graph = _traced(Part(lambda x: [into_zeros(x)], {"x": x}), [], as_pairs)
+    assert not any(one.dtype.is_complex for node in graph.graph.nodes for one in tree_leaves(node.meta.get("val"))
+                   if isinstance(one, Tensor))  # fmt: skip
+    torch.testing.assert_close(graph(x)[0], into_zeros(x))

@@ -32,7 +32,7 @@ from kernelwright.source.parameter_names import as_argument
 from kernelwright.worker.generate.activations import ACTIVATIONS
 from kernelwright.worker.generate.complexes import SizesOfComplex, as_pairs
 from kernelwright.worker.generate.half_factors import with_half_factors
-from kernelwright.worker.generate.joint import Part, divided, is_dense
+from kernelwright.worker.generate.joint import Part, divided, is_dense, without_mutations
 from kernelwright.worker.generate.lower import lower, recorded, stop_at_lines, with_symbols
 from kernelwright.worker.generate.ranks import RANKS
 from kernelwright.worker.generate.recurrent import InOne
@@ -174,12 +174,19 @@ def _capture(instance: Instance, symbols: Symbols) -> Capture:
 
 
 def _traced(part: Part, counts: Sequence[Any], inside: Callable[[], AbstractContextManager[Any]]) -> GraphModule:
+    given = (*counts, *part.tensors.values())
 
     def call(*values: Any) -> tuple[Tensor, ...]:
         with inside():
-            return tuple(part.call(*values[len(counts) :]))
+            return tuple(called(*values))
 
-    graph = make_fx(call, {**ACTIVATIONS, **WINDOWS, **RANKS})(*counts, *part.tensors.values())
+    def called(*values: Any) -> Sequence[Tensor]:
+        return part.call(*values[len(counts) :])
+
+    if inside is as_pairs:
+        with SizesOfComplex():  # a pair's views are copies: what forward writes into them would be lost
+            called = without_mutations(make_fx(called)(*given), given)
+    graph = make_fx(call, {**ACTIVATIONS, **WINDOWS, **RANKS})(*given)
     for node in list(graph.graph.nodes):
         if (
             isinstance(node.target, OpOverload)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
 
 try:
     from torch._subclasses.complex_tensor import ComplexTensor
@@ -52,6 +52,9 @@ class _Pairs(TorchDispatchMode):
                 made = ComplexTensor.__torch_dispatch__(func, types, args, named)
             elif any(isinstance(one, torch.dtype) and one.is_complex for one in leaves):
                 made = func.decompose(*args, **named)
+                if made is NotImplemented and not any(isinstance(one, complex | Tensor) for one in leaves):
+                    real = func(*args, **tree_map_only(torch.dtype, torch.dtype.to_real, named))
+                    made = ComplexTensor(real, torch.zeros_like(real))  # zeros, ones, or numbers in a row
             if made is not NotImplemented:
                 return made
         args, named = tree_map(_whole, (args, named))

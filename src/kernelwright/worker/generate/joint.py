@@ -30,6 +30,13 @@ class Part:
     saved: tuple[str, ...] = ()
 
 
+def without_mutations(graph: GraphModule, given: Sequence[Any]) -> GraphModule:
+    """The graph, or where it writes into tensors, one that makes others. given: its arguments."""
+    if not any(isinstance(one.target, OpOverload) and one.target._schema.is_mutable for one in graph.graph.nodes):
+        return graph
+    return make_fx(functionalize(Interpreter(graph).run, remove="mutations"))(*given)
+
+
 def divided(
     joint: Callable[..., Any],
     counts: Sequence[SymInt],
@@ -43,9 +50,7 @@ def divided(
     shapes. gradients: which of the tensors are those of outputs. returned: how many results are gradients."""
     call = lambda *values: tuple(joint(*values[len(counts) :]))  # noqa: E731
     given = [*counts, *tensors.values()]
-    graph = make_fx(call, select_decomp_table())(*given)
-    if any(isinstance(one.target, OpOverload) and one.target._schema.is_mutable for one in graph.graph.nodes):
-        graph = make_fx(functionalize(Interpreter(graph).run, remove="mutations"))(*given)
+    graph = without_mutations(make_fx(call, select_decomp_table())(*given), given)
     names = dict[str, str]()
     for place, node in enumerate(graph.graph.find_nodes(op="placeholder")):
         name = list(tensors)[place - len(counts)] if place >= len(counts) else ""
