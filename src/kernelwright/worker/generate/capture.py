@@ -29,6 +29,7 @@ from torch.utils._pytree import tree_leaves
 
 from kernelwright.model import Capture, Case
 from kernelwright.source.parameter_names import as_argument
+from kernelwright.worker.generate import extremes
 from kernelwright.worker.generate.activations import ACTIVATIONS
 from kernelwright.worker.generate.complexes import SizesOfComplex, as_pairs
 from kernelwright.worker.generate.half_factors import with_half_factors
@@ -79,6 +80,7 @@ def prepare() -> None:
     _replace(fuse_attention, "_sfdp_init", lambda *args, **kwargs: None)
 
     stop_at_lines()
+    extremes.install()
     # Hashes over Triton's installation, 0.4 s of processor time each, for caches that are not read.
     _replace(torch.utils._triton, "triton_hash_with_backend", lambda: "")
     _replace(codecache.CacheBase, "get_system", staticmethod(lambda: {"hash": ""}))

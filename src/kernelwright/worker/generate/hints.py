@@ -17,6 +17,7 @@ from torch._inductor.choices import InductorChoices
 from torch._inductor.codegen.simd import SIMDKernel
 from torch._inductor.codegen.triton import TritonKernel
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen
+from torch._inductor.dependencies import MemoryDep
 from torch._inductor.lowering import lowerings
 from torch._inductor.runtime.hints import ReductionHint
 from torch._inductor.scheduler import Scheduler
@@ -160,7 +161,6 @@ def _expanded(given: dict[str, Any]) -> None:
     """Multiplies out the indices of a read and a write, so that two equal ones are found equal and are fused."""
     for name in ("read", "write"):
         dep = given[name]
-        index = getattr(dep, "index", None)
-        if isinstance(index, sympy.Expr) and hasattr(dep, "var_names"):
+        if isinstance(dep, MemoryDep):
             sides = tuple(map(sympy.expand, dep.size))
-            given[name] = type(dep)(dep.name, sympy.expand(index), dep.var_names, sides, dep.mode)
+            given[name] = type(dep)(dep.name, sympy.expand(dep.index), dep.var_names, sides, dep.mode)
