@@ -31,7 +31,7 @@ from kernelwright.model import Capture, Case
 from kernelwright.source.parameter_names import as_argument
 from kernelwright.worker.generate import extremes
 from kernelwright.worker.generate.activations import ACTIVATIONS
-from kernelwright.worker.generate.complexes import SizesOfComplex, as_pairs
+from kernelwright.worker.generate.complexes import JOINED, SizesOfComplex, as_pairs
 from kernelwright.worker.generate.half_factors import with_half_factors
 from kernelwright.worker.generate.joint import Part, divided, is_dense, without_mutations
 from kernelwright.worker.generate.lower import lower, recorded, stop_at_lines, with_symbols
@@ -185,9 +185,8 @@ def _traced(part: Part, counts: Sequence[Any], inside: Callable[[], AbstractCont
     def called(*values: Any) -> Sequence[Tensor]:
         return part.call(*values[len(counts) :])
 
-    if inside is as_pairs:
-        with SizesOfComplex():  # a pair's views are copies: what forward writes into them would be lost
-            called = without_mutations(make_fx(called)(*given), given)
+    if inside is as_pairs:  # whose views are copies: what forward writes into them would be lost
+        called = without_mutations(make_fx(called, {**JOINED})(*given), given)
     graph = make_fx(call, {**ACTIVATIONS, **WINDOWS, **RANKS})(*given)
     for node in list(graph.graph.nodes):
         if (

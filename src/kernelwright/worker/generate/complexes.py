@@ -161,6 +161,17 @@ MADE: Mapping[Any, Callable[..., Any]] = {
 """Both parts of what an operator makes, or one real tensor; None where it is left to others."""
 
 
+def _joined(real: Tensor, imaginary: Tensor) -> Tensor:
+    return torch.view_as_complex(torch.stack(torch.broadcast_tensors(real, imaginary), -1))
+
+
+JOINED: Mapping[Any, Callable[..., Any]] = {
+    aten.complex.default: _joined,
+    aten.polar.default: lambda length, angle: _joined(*_polar(length, angle)),
+}
+"""Decompositions into views of pairs, of operators that make numbers of the sizes of fake tensors."""
+
+
 def _paired(value: Any) -> Any:
     """A complex tensor that another operator made, as a pair."""
     is_whole = isinstance(value, Tensor) and value.dtype.is_complex and not _is_pair(value)
