@@ -11,9 +11,9 @@ import pytest
 
 from kernelwright import codec
 from kernelwright.errors import ConfigError
-from kernelwright.export.best_config import Pinned, bits, choose, keywords, load, pinned
+from kernelwright.export.best_config import Pinned, choose, keywords, load, pinned
 from kernelwright.export.triton_configs import triton_configs_text
-from kernelwright.model import Status
+from kernelwright.model import Status, bits
 from kernelwright.spaces.samplers.simple import exhaustive
 from kernelwright.tune import Outcome, Settings, tune
 from tuned import BEST, SOURCE, SPACE, FakeDevice, problem

@@ -7,12 +7,11 @@ trait.
 from __future__ import annotations
 
 import enum
-import re
 from collections.abc import Iterable
 
 from kernelwright.devices import TARGETS
 from kernelwright.diagnosis.figures import HALF
-from kernelwright.model import CaseInfo, ProblemInfo, TensorSpec
+from kernelwright.model import CaseInfo, ProblemInfo, TensorSpec, bits
 
 
 class Trait(enum.StrEnum):
@@ -112,14 +111,8 @@ def has_copy_engine(target: str) -> bool:
 
 
 def has_aligned_rows(case: CaseInfo) -> bool:
-    rows = [spec.shape[-1] * element_bytes(spec.dtype) for spec in tensors(case) if len(spec.shape) > 1]
+    rows = [spec.shape[-1] * max(1, bits(spec.dtype) // 8) for spec in tensors(case) if len(spec.shape) > 1]
     return any(row % ROW_BYTES == 0 for row in rows)
-
-
-def element_bytes(dtype: str) -> int:
-    """Bytes per element of a dtype by its torch name: 1 for "float8_e4m3fn" (8 bits) and "bool"."""
-    bits = re.search(r"\d+", dtype)
-    return max(1, int(bits[0]) // 8) if bits else 1
 
 
 def tensors(case: CaseInfo) -> list[TensorSpec]:

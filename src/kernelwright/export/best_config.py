@@ -23,7 +23,7 @@ import msgspec
 
 from kernelwright import codec
 from kernelwright.errors import ConfigError
-from kernelwright.model import CaseInfo, LibraryMode, Record, TensorSpec
+from kernelwright.model import CaseInfo, LibraryMode, Record, TensorSpec, bits
 from kernelwright.source import KernelConfig, autotune_choices, kernel_configs, render
 from kernelwright.spaces.space import Config
 from kernelwright.spaces.written import candidate_for
@@ -173,11 +173,6 @@ def choose(pinned: Pinned, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[s
         if (not dtypes or tuple(dtypes) == one.dtypes) and (apart := doublings(one.shapes, shapes)) is not None
     ]
     return min(near, key=lambda found: found[:2])[2] if near else pinned.joint
-
-
-def bits(dtype: str) -> int:
-    """The number of bits in torch's name of a dtype; 0 for a name without a number (bool)."""
-    return int("".join(letter for letter in dtype.partition("_")[0] if letter.isdigit()) or 0)
 
 
 def doublings(some: Sequence[tuple[int, ...]], others: Sequence[tuple[int, ...]]) -> float | None:

@@ -83,6 +83,7 @@ from kernelwright.model.problem import (
     TensorRead,
     TensorSpec,
     WhichCases,
+    bits,
     dense_stride,
     titled,
 )

@@ -83,6 +83,11 @@ class TensorSpec(Record, frozen=True, kw_only=True):
     offset: int = 0
 
 
+def bits(dtype: str) -> int:
+    """The number of bits in torch's name of a dtype: 8 for "float8_e4m3fn"; 0 for a name without a number (bool)."""
+    return int("".join(letter for letter in dtype.partition("_")[0] if letter.isdigit()) or 0)
+
+
 def dense_stride(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The strides of a dense, row-major tensor."""
     return tuple(math.prod(max(size, 1) for size in shape[place + 1 :]) for place in range(len(shape)))

@@ -32,7 +32,7 @@ from kernelwright.worker.judge.messages import CaseRead
 from kernelwright.worker.machine import sandbox
 from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.library_faults import Library, budget
-from kernelwright.worker.plan.plan import ITEMSIZE, itemsize
+from kernelwright.worker.plan.plan import ITEMSIZE
 from kernelwright.worker.processes.processes import Processes
 
 
@@ -59,7 +59,7 @@ def wider(cases: Sequence[Case]) -> set[str]:
 
 
 def width_of(case: Case) -> int:
-    return itemsize(case.dtype) if case.dtype in ITEMSIZE else 0
+    return ITEMSIZE.get(case.dtype or "", 0)
 
 
 def with_bound(read: CaseRead, peaks: dict[str, float], source: str) -> CaseInfo:

@@ -259,7 +259,7 @@ class Pointer:
     def __init__(self, view: plans.View) -> None:
         self.dtype = getattr(torch, view.dtype)
         self.shape, self.strides = view.shape, view.stride
-        self.offset_bytes = view.offset * plans.itemsize(view.dtype)
+        self.offset_bytes = view.offset * plans.ITEMSIZE[view.dtype]
 
     def data_ptr(self) -> int:
         return (1 << 30) + self.offset_bytes

@@ -278,7 +278,7 @@ def dtypes(launch: Launch) -> tuple[str, ...]:
 
 def nbytes(view: View) -> int:
     """Bytes of a view's elements, of which some may share memory."""
-    return math.prod(view.shape) * itemsize(view.dtype)
+    return math.prod(view.shape) * ITEMSIZE[view.dtype]
 
 
 def overlaps_itself(view: View) -> bool:
@@ -297,12 +297,12 @@ def end_bytes(view: View) -> int:
     if 0 in view.shape:
         return 0
     last = view.offset + sum((n - 1) * s for n, s in zip(view.shape, view.stride, strict=True))
-    return (last + 1) * itemsize(view.dtype)
+    return (last + 1) * ITEMSIZE[view.dtype]
 
 
 def is_long(view: View) -> bool:
     """Whether the last element is too far from the first for an offset of 32 bits."""
-    return end_bytes(view) > (view.offset + 2**31) * itemsize(view.dtype)
+    return end_bytes(view) > (view.offset + 2**31) * ITEMSIZE[view.dtype]
 
 
 def launch_identity(launch: Launch, constexpr: dict[str, bool]) -> str:
@@ -316,7 +316,7 @@ def launch_identity(launch: Launch, constexpr: dict[str, bool]) -> str:
     def key(argument: Argument) -> object:
         match argument:
             case Tensor(view=view):
-                return ("tensor", view.dtype, view.offset * itemsize(view.dtype) % 16 == 0)
+                return ("tensor", view.dtype, view.offset * ITEMSIZE[view.dtype] % 16 == 0)
             case Descriptor(view=view):
                 return ("descriptor", view.dtype, argument.block_shape, argument.padding)
             case Tuple(items=items):
@@ -344,8 +344,4 @@ ITEMSIZE = {
     "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2, "int8": 1, "uint8": 1, "bool": 1,
     "float8_e4m3fn": 1, "float8_e5m2": 1,
 }  # fmt: skip
-
-
-def itemsize(dtype: str) -> int:
-    """Bytes of one element; KeyError for a dtype that plans do not support."""
-    return ITEMSIZE[dtype]
+"""Bytes of one element, for the dtypes that plans support."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from kernelwright.worker.plan.plan import (
+    ITEMSIZE,
     Copy,
     Fill,
     LibraryCall,
@@ -12,7 +13,6 @@ from kernelwright.worker.plan.plan import (
     PlanStep,
     TritonLaunch,
     Value,
-    itemsize,
     leaves,
     nbytes,
     overlaps_itself,
@@ -29,7 +29,7 @@ def uncovered(plan: Plan, work_of: WorkOf) -> str:
             continue
         stored = sum((_stored(step, view.buffer, work_of) for step in plan.steps), 0.0)
         if stored < nbytes(view):
-            blocks = f"all blocks that the launches store in its memory hold {int(stored) // itemsize(view.dtype):,}"
+            blocks = f"all blocks that the launches store in its memory hold {int(stored) // ITEMSIZE[view.dtype]:,}"
             return f"output {number} has {math.prod(view.shape):,} elements, and {blocks}"
     return ""
 
