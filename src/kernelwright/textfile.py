@@ -9,6 +9,7 @@ import errno
 import json
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,14 @@ def read_text(path: Path) -> str:
     if len(content) > LARGEST_BYTES:
         raise OSError(errno.EFBIG, f"it is larger than {LARGEST_BYTES >> 20} MiB", str(path))
     return content.decode("utf-8-sig")
+
+
+def read_given(path: Path, fault: Callable[[str, str], Exception], hint: str, what: str = "") -> str:
+    """The text of a file that the user named; raises a `fault` with the hint. what: words before the path."""
+    try:
+        return read_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise fault(f"{what}{path} cannot be read: {error}", hint) from error
 
 
 def parse_json(text: str) -> Any:

@@ -92,5 +92,5 @@ def test_a_file_that_is_no_script_is_refused_with_the_place(tmp_path: Path, name
 
 
 def test_a_script_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"cannot read the script .*missing\.jsonl"):
+    with pytest.raises(ConfigError, match=r"the script .*missing\.jsonl cannot be read"):
         Script(tmp_path / "missing.jsonl")

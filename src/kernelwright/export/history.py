@@ -18,7 +18,7 @@ from typing import Any
 from kernelwright.errors import ConfigError
 from kernelwright.model import CaseInfo, LibraryMode
 from kernelwright.text.escape import legible
-from kernelwright.textfile import read_text
+from kernelwright.textfile import read_given
 from kernelwright.tune.records import TimeKind, Tried
 
 COLUMNS = (
@@ -76,10 +76,7 @@ def timed_rows(path: Path) -> list[tuple[dict[str, Any], float | None]]:
     A history may have the config in one column (JSON or a Python dict) or a column for each value. Raises `ConfigError`
     for a file without configs.
     """
-    try:
-        text = read_text(path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}", "give a history.csv") from error
+    text = read_given(path, ConfigError, "give a history.csv")
     try:
         read = list(csv.DictReader(io.StringIO(text)))
     except csv.Error as error:

@@ -13,7 +13,7 @@ import msgspec
 from kernelwright.errors import RequestError
 from kernelwright.model import Candidate, Record, Scalar
 from kernelwright.propose.reply import Unusable, checked, same
-from kernelwright.textfile import read_text
+from kernelwright.textfile import read_given, read_text
 
 MOST = 2**62
 """Upper limit of numbers. No time, size or score comes near it."""
@@ -73,10 +73,7 @@ class Gathering:
 
 def text_of(path: Path) -> str:
     """The text of a file. Raises `RequestError`."""
-    try:
-        return read_text(path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise RequestError(f"{path} cannot be read: {error}", "give a text file in UTF-8") from error
+    return read_given(path, RequestError, "give a text file in UTF-8")
 
 
 def object_of(path: Path) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from kernelwright.model import Budget, Record, RunOptions, RunSettings
 from kernelwright.options import did_you_mean
 from kernelwright.propose import varies_numbers, writes_code
 from kernelwright.search import FOR_NUMBERS, FOR_WRITERS
-from kernelwright.textfile import read_text
+from kernelwright.textfile import read_given
 
 NAME = "kernelwright.toml"
 """Read from the current folder where no other file is named."""
@@ -67,11 +67,9 @@ def read_settings(file: str | Path | None, notify: Notify) -> SettingsFile:
     path = Path(NAME if file is None else file)
     if file is None and not path.exists():
         return NO_FILE
+    text = read_given(path, ConfigError, "give a TOML file", "settings file ")
     try:
-        text = read_text(path)
         content = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"settings file {path} cannot be read: {error}", "give a TOML file") from error
     except ValueError as error:  # TOMLDecodeError is one; a number of more than 4300 digits is another
         raise ConfigError(f"settings file {path} is not TOML: {error}") from error
     except RecursionError as error:

@@ -29,6 +29,7 @@ from kernelwright.model import Environment, ProblemInfo, Reflection, Trial
 from kernelwright.propose.mailbox import write_whole
 from kernelwright.propose.reflection import counters, moved, parent_of
 from kernelwright.text.markdown import shortened
+from kernelwright.textfile import read_given
 
 MOST_CARDS = 12
 """Maximum cards in a prompt; the latest ones are used, so that a full folder does not crowd out the problem."""
@@ -44,10 +45,7 @@ def read_cards(folder: Path) -> tuple[str, ...]:
     """
     found = []
     for path in sorted(folder.glob("*.md")):
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise RunFolderError(f"lesson card {path} cannot be read: {error}", "correct or remove it") from error
+        text = read_given(path, RunFolderError, "correct or remove it", "lesson card ")
         title = TITLE.search(text)
         if title is None:
             raise RunFolderError(

@@ -18,7 +18,7 @@ from kernelwright.propose.protocol import Advisor, Context, Proposer
 from kernelwright.propose.reply import Unusable, candidate_in, note_in
 from kernelwright.source import parse as syntax
 from kernelwright.text.escape import encodable
-from kernelwright.textfile import read_text
+from kernelwright.textfile import read_given
 
 AUTHOR = "script"
 
@@ -73,10 +73,7 @@ class Script(Proposer):
 
 def read_script(file: Path) -> tuple[ScriptLine, ...]:
     """The answers in a file. Raises `ConfigError`."""
-    try:
-        text = read_text(file)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read the script {file}: {error}", "give a .jsonl or .py file") from error
+    text = read_given(file, ConfigError, "give a .jsonl or .py file", "the script ")
     lines = python_script(file, text) if file.suffix == ".py" else json_script(file, text)
     if not lines:
         raise ConfigError(f"the script {file} has no reply", "write at least one")

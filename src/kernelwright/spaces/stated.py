@@ -17,7 +17,7 @@ from kernelwright.source import AUTOTUNE, Tunable, find_tunables
 from kernelwright.source import parse as syntax
 from kernelwright.spaces.space import Parameter, Space, default, written
 from kernelwright.spaces.written import candidate_for
-from kernelwright.textfile import read_text
+from kernelwright.textfile import read_given
 
 SHAPE = 'parameters = {name: [values]}, and restrictions = ["expression"] where there are any'
 
@@ -97,10 +97,7 @@ def parameter(path: Path, name: str, values: Any, tunable: Tunable, source: str)
 
 def read(path: Path) -> dict[str, Any]:
     """{"parameters": …, "restrictions": …} of a .toml or .py file."""
-    try:
-        text = read_text(path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the space file {path} cannot be read: {error}", f"write {SHAPE}") from error
+    text = read_given(path, ConfigError, f"write {SHAPE}", "the space file ")
     stated = from_python(path, text) if path.suffix == ".py" else from_toml(path, text)
     unknown = sorted(stated.keys() - {"parameters", "restrictions"})
     if unknown:
