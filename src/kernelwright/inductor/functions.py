@@ -133,6 +133,44 @@ def bucket(
         rest = (rest + 1) // 2
     return low
 
+def beside(x, shape: tl.constexpr, side: tl.constexpr):
+    # One of the two elements that a step of a sort compares, at the places of both.
+    is_side = tl.arange(0, 2)[None, :, None] == side
+    one = tl.sum(tl.where(is_side, tl.reshape(x, shape), 0), 1).to(x.dtype)
+    return tl.reshape(tl.broadcast_to(one[:, None, :], shape), x.shape)
+
+def compared(x, index, count, up, apart: tl.constexpr, descending: tl.constexpr):
+    # A step of a sort. up: whether the first of two elements gets the one that comes first. NaN counts as the largest;
+    # of equal values the first stays the first, and what is past the count comes last.
+    shape: tl.constexpr = [x.numel // (2 * apart), 2, apart]
+    left, right = beside(x, shape, 0), beside(x, shape, 1)
+    left_index, right_index = beside(index, shape, 0), beside(index, shape, 1)
+    if descending:
+        swap = (right > left) | ((right != right) & (left == left))
+    else:
+        swap = (right < left) | ((left != left) & (right == right))
+    equal = (left == right) | ((left != left) & (right != right))
+    swap = swap | (equal & (right_index < left_index))
+    if count is not None:
+        swap = tl.where(left_index < count, swap & (right_index < count), right_index < left_index)
+    is_left = tl.reshape(tl.broadcast_to((tl.arange(0, 2) == 0)[None, :, None], shape), x.shape)
+    takes_right = (swap == up) == is_left
+    return tl.where(takes_right, right, left), tl.where(takes_right, right_index, left_index)
+
+def sorted_with_index(
+    x, index, count, dim: tl.constexpr, stable: tl.constexpr = False, descending: tl.constexpr = False
+):
+    # A bitonic network over the last dimension.
+    x, index = tl.broadcast(x, index)
+    size: tl.constexpr = x.shape[len(x.shape) - 1]
+    place = tl.reshape(tl.arange(0, x.numel), x.shape) % size
+    for stage in tl.static_range(1, 17):
+        if 2**stage <= size:
+            for step in tl.static_range(0, stage):
+                up = (place // 2**stage) % 2 == 0
+                x, index = compared(x, index, count, up, 2 ** (stage - 1 - step), descending)
+    return x, index
+
 def is_nan(x):
     return x != x
 
@@ -169,6 +207,7 @@ FUNCTIONS = {
     "triton_helpers.online_softmax_reduce": "softmax_of_parts",
     "triton_helpers.online_softmax_reduce_scalar_combine": "add_block_to_softmax",
     "triton_helpers.welford_reduce": "add_to_moments", "triton_helpers.welford_combine": "merge_moments",
+    "triton_helpers.sort_with_index": "sorted_with_index",
     "triton_helpers.welford": "moments", "libdevice.isnan": "is_nan", "libdevice.isinf": "is_infinite",
 }  # fmt: skip
 """The replacement of each function, by its generated name."""

@@ -29,13 +29,12 @@ from torch.utils._pytree import tree_leaves
 
 from kernelwright.model import Capture, Case
 from kernelwright.source.parameter_names import as_argument
-from kernelwright.worker.generate import extremes
+from kernelwright.worker.generate import extremes, ranks
 from kernelwright.worker.generate.activations import ACTIVATIONS
 from kernelwright.worker.generate.complexes import JOINED, SizesOfComplex, as_pairs
 from kernelwright.worker.generate.half_factors import with_half_factors
 from kernelwright.worker.generate.joint import Part, divided, is_dense, without_mutations
 from kernelwright.worker.generate.lower import lower, recorded, stop_at_lines, with_symbols
-from kernelwright.worker.generate.ranks import RANKS
 from kernelwright.worker.generate.recurrent import InOne
 from kernelwright.worker.generate.symbols import Symbols
 from kernelwright.worker.generate.windows import WINDOWS
@@ -81,6 +80,7 @@ def prepare() -> None:
 
     stop_at_lines()
     extremes.install()
+    ranks.install()
     # Hashes over Triton's installation, 0.4 s of processor time each, for caches that are not read.
     _replace(torch.utils._triton, "triton_hash_with_backend", lambda: "")
     _replace(codecache.CacheBase, "get_system", staticmethod(lambda: {"hash": ""}))
@@ -187,7 +187,7 @@ def _traced(part: Part, counts: Sequence[Any], inside: Callable[[], AbstractCont
 
     if inside is as_pairs:  # whose views are copies: what forward writes into them would be lost
         called = without_mutations(make_fx(called, {**JOINED})(*given), given)
-    graph = make_fx(call, {**ACTIVATIONS, **WINDOWS, **RANKS})(*given)
+    graph = make_fx(call, {**ACTIVATIONS, **WINDOWS, **ranks.RANKS})(*given)
     for node in list(graph.graph.nodes):
         if (
             isinstance(node.target, OpOverload)

@@ -1,4 +1,4 @@
-"""`topk` and `sort` of short rows by ranks: Inductor leaves `topk` to the library.
+"""`topk` and `sort` of short rows by ranks, and of longer ones in registers.
 
 The rank of an element is the number of elements before it: larger ones, or equal ones that come first in the row.
 Comparing all pairs reads a row of 128 elements from registers 128 times; rows of a router have 8 to 128.
@@ -11,9 +11,16 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._inductor import config, lowering
+
+from kernelwright.worker.generate.hints import value_of
 
 MOST_IN_ROW = 128
 """The longest row whose pairs are compared."""
+
+MOST_SORTED = 2048
+"""The longest row that a kernel sorts, in 66 steps in registers. Inductor leaves rows of over 512 to the library, all
+whose length is a symbol, and `topk`, `kthvalue`, `median` and `mode`, unless a setting that torch 2.13 has is on."""
 
 
 def _by_ranks(x: Tensor, dim: int, descending: bool, count: Any) -> tuple[Tensor, Tensor] | Any:
@@ -54,3 +61,26 @@ def sort_stable(x: Tensor, stable: bool | None, dim: int = -1, descending: bool 
 RANKS: dict[Any, Callable[..., Any]] = {
     torch.ops.aten.topk.default: topk, torch.ops.aten.sort.default: sort, torch.ops.aten.sort.stable: sort_stable,
 }  # fmt: skip
+
+
+def install() -> None:
+    """Make Inductor sort rows of up to MOST_SORTED numbers in kernels, in this process and until it ends."""
+    if not hasattr(config.triton, "decompose_sort_ops"):
+        return
+    aten = torch.ops.aten
+    for operator in (aten.sort.default, aten.sort.stable, aten.topk.default, aten.kthvalue.default,
+                     aten.median.default, aten.median.dim, aten.mode.default):  # fmt: skip
+        lowering.lowerings[operator] = _sorting(operator, lowering.lowerings[operator])
+
+
+def _sorting(operator: Any, own: Callable[..., Any]) -> Callable[..., Any]:
+    names = [one.name for one in operator._schema.arguments]
+
+    def called(x: Any, *args: Any, **named: Any) -> Any:
+        sides = x.get_size()
+        given = dict(zip(names[1:], args, strict=False)) | named
+        row = sides[given.get("dim", -1)] if sides and "dim" in names else x.get_numel()
+        with config.patch({"triton.decompose_sort_ops": value_of(row) <= MOST_SORTED}):
+            return own(x, *args, **named)
+
+    return called
