@@ -44,7 +44,8 @@ PARTS = {
     "slice": ("start", "end"), "narrow": ("start", "length"), "select": ("index",),
     "slice_backward": ("start", "end"), "select_backward": ("index",),
 }  # fmt: skip
-"""Arguments that are places in the dimension `dim`: they may differ as that dimension does."""
+"""Arguments that are places in the dimension `dim`: they may differ as that dimension does, or as the size of an input,
+such as the number of places that are drawn."""
 
 LINKED = {"randint": ("low", "high"), "full": ("fill_value",), "random_": ("from", "to")}
 """Arguments that limit or set values. One that equals a size (the number of classes, the length of a table) has to
@@ -52,6 +53,9 @@ follow that size; other limits of random numbers may change as a size does (a qu
 
 OPERAND = "other"
 """The second operand of arithmetic and comparisons. A number may change as a size does, its root or its inverse."""
+
+PUT = {"scalar_tensor": "s", "masked_fill": "value", "masked_fill_": "value"}
+"""A number that takes the place of elements, such as an index past the last one. It may change as an operand does."""
 
 SCALED = {"mul": OPERAND, "div": OPERAND}
 """Factors, such as the number of terms by which a sum is divided."""
@@ -112,11 +116,13 @@ def _call_differences(one: Call, two: Call, base: Trace, other: Trace) -> Iterat
             continue
         if argument in SIZES.get(name, ()) and _are_sizes(value, found):
             continue
-        if argument in PARTS.get(name, ()) and _same_place(one, two, argument):
+        is_place = argument in PARTS.get(name, ())
+        if is_place and (_same_place(one, two, argument) or _is_linked(value, found, base, other)):
             continue
         if argument in LINKED.get(name, ()) and _is_linked(value, found, base, other):
             continue
-        may_scale = argument == OPERAND or (argument in LINKED.get(name, ()) and name != "full")
+        is_linked = argument in LINKED.get(name, ()) and name != "full"
+        may_scale = is_linked or argument in (OPERAND, PUT.get(name))
         if may_scale and _is_scaled(value, found, base, other):
             continue
         kind = OtherFactor if argument == SCALED.get(name) else str
