@@ -120,7 +120,7 @@ class Host:
         view = self._resolved(given)
         name = self._renamed.get(view.tensor, view.tensor) + "".join(f"[{place}]" for place in view.item)
         if view.shape is not None:
-            start = "" if view.offset == "0" else f", {view.offset}"
+            start = "" if view.offset == "0" else f", {name}.storage_offset() + {view.offset}"
             name = f"{name}.as_strided({tuple_of(view.shape)}, {tuple_of(view.stride)}{start})"
         return f"{name}.view({self._said.get(view.dtype, view.dtype)})" if view.dtype else name
 

@@ -269,6 +269,13 @@ EXAMPLES = {
     "an operator that is on no list is a library step in mode any": Example(
         biased("torch.relu(x + self.bias).digamma().exp()"), ("torch.digamma(",), library="any"
     ),
+    "a part of an input begins where the input does, which may be in the middle of memory": Example(
+        problem_text(
+            "return x[1].digamma().exp(), x[1]", "rows=512, features=1000",
+            {"x": "torch.rand(2, rows, features) + 0.5"}, small="rows=3, features=15",
+        ),
+        ("x.storage_offset() + ",), library="any", judged=True,
+    ),
     "the largest of short rows are found by kernels": Example(ROUTER, lacks=("torch.topk",)),
     "a shift that only guards against overflow has memory of its own": Example(SHIFTED),
     "a size that is compared with every index may be a constant": Example(
