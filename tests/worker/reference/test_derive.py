@@ -17,6 +17,7 @@ from kernelwright.worker.reference.derive import (
     SECOND,
     SMALL,
     WANTED_ELEMENTS,
+    WANTED_MADE,
     Derived,
     Search,
     derive,
@@ -409,6 +410,16 @@ def test_a_size_shrinks_past_the_number_of_elements_that_are_real(tmp_path: Path
     text = text_of("return x @ self.near", "side = 1024", "torch.randn(8, side)", values, "side")
     problem = loaded(tmp_path, text)
     assert elements(problem, by_name(derive(problem))[SMALL]) <= WANTED_ELEMENTS < 256**2 <= MOST_COUNTED
+
+
+def test_a_case_is_small_in_between_too(tmp_path: Path) -> None:
+    """As the distances of all pairs of points, which no product counts."""
+    text = text_of(
+        "return (x[:, :, None] - more[0][:, None]).abs().sum(-1).amin(1)", "batch, n, m = 16, 5000, 4000",
+        "torch.randn(batch, n, 3), torch.randn(batch, m, 3)",
+    )  # fmt: skip
+    problem = loaded(tmp_path, text)
+    assert problem.traced(by_name(derive(problem))[SMALL]).made <= WANTED_MADE
 
 
 def test_a_number_is_tried_again_beside_smaller_sizes_where_the_case_is_too_large(tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ from kernelwright.worker.reference.load import LoadedProblem, load_problem
 from kernelwright.worker.reference.problem_module import floating_dtype
 from kernelwright.worker.reference.trace import Trace
 
-WANTED_ELEMENTS, WANTED_FLOP = 20_000, 10**7
-"""Target size of a derived case: elements of its inputs, parameters and outputs, and FLOP of its products. At this size
-an interpreted kernel takes seconds for all draws."""
+WANTED_ELEMENTS, WANTED_MADE, WANTED_FLOP = 20_000, 100_000, 10**7
+"""Target size of a derived case: elements of its inputs, parameters and outputs, elements of the largest tensor in
+between, and FLOP of its products. At this size an interpreted kernel takes seconds for all draws."""
 
 MOST_ELEMENTS = 1_000_000
 """A case with more elements is not small. If the smallest sizes found have more, no cases are derived."""
@@ -205,7 +205,7 @@ class Search:
         return next((why for why in alone if isinstance(why, OtherFactor)), "")
 
     def shrunk(self) -> dict[str, int]:
-        """Sizes with at most ROWS rows, WANTED_ELEMENTS and WANTED_FLOP, as far as the problem allows."""
+        """Sizes with at most ROWS rows, WANTED_ELEMENTS, WANTED_MADE and WANTED_FLOP, as far as the problem allows."""
         sizes: dict[str, int] = {}
         before: dict[str, int] | None = None
         now = self.original
@@ -213,7 +213,7 @@ class Search:
             values = {name: value for name, value in self._values(sizes).items()
                       if value > 3 and name not in self.refused}  # fmt: skip
             tall = [name for name in values if name in self.rows and values[name] > ROWS]
-            is_large = now.elements > WANTED_ELEMENTS or now.flop > WANTED_FLOP
+            is_large = now.elements > WANTED_ELEMENTS or now.made > WANTED_MADE or now.flop > WANTED_FLOP
             if now.elements > MOST_ELEMENTS and not values and sizes != before:
                 before = sizes  # beside smaller sizes, what was refused may be possible
                 self.refused.clear()

@@ -50,6 +50,11 @@ class Trace:
     elements: int
 
     @property
+    def made(self) -> int:
+        """Elements of the largest tensor that an operator makes, such as the distances of all pairs."""
+        return max((math.prod(one.shape) for call in self.calls for one in call.made), default=0)
+
+    @property
     def rows(self) -> int | None:
         """The first dimension of the first input that has one."""
         inputs = [spec.shape for name, spec in self.given.items() if name.startswith("input ")]
