@@ -12,7 +12,8 @@ from torch import Tensor
 
 from kernelwright.model import Structure
 from kernelwright.worker.structures.arguments import Arguments
-from kernelwright.worker.structures.found import filled
+from kernelwright.worker.structures.found import Found, filled
+from kernelwright.worker.structures.fused import Fused, M, N
 from kernelwright.worker.structures.masks import hint_of
 
 IDEA = """\
@@ -46,7 +47,7 @@ def linear_kernel(
     {sums}
     {once}
     if SPLITS == 1:
-        {direct}
+        {epilogue}
         place = m[None, :] * columns + n[:, None]
         tl.store(out_ptr + place, result.to(out_ptr.dtype.element_ty), mask=in_n[:, None] & in_m[None, :])
     else:
@@ -117,39 +118,22 @@ MOST_ROWS = 64
 
 
 class Parts:
-    """What is in the holes of the text. m, n, loops: the variables that rows, columns and the sum are cut into, with
-    their sizes; `loops` the block that a program is at, if there are two, and the place in it."""
+    """What is in the holes of the text. loops: the variables that the sum is cut into, with their sizes: the block that
+    a program is at, if there are two, and the place in it."""
 
-    def __init__(self, arguments: Arguments, m: Any, n: Any, loops: Any) -> None:
-        self.arguments, self.loops = arguments, loops
-        self.is_vector = math.prod(size for _, size in m) == 1
-        self._leaves = {"m": m, "n": n}
+    def __init__(self, made: Fused, arguments: Arguments, loops: Any) -> None:
+        self.made, self.arguments, self.loops = made, arguments, loops
+        self.is_vector = math.prod(size for _, size in made.cuts[M]) == 1
         self.body: list[str] = []
         self.once: list[str] = []
         self.names: list[str] = []
         self.epilogue: list[str] = []
-        self.result = ""
 
     def words(self, m: str, n: str, inner: str) -> tuple[dict[Any, str], dict[Any, str]]:
         """Text and masks of the variables in a tile. m, n, inner: how each becomes one."""
-        tiles = {"m": m, "n": n}
-        words = {one: f"{one}{tiles[name]}" for name, leaves in self._leaves.items() for one, _ in leaves}
-        masks = {one: f"in_{name}{tiles[name]}" for name, leaves in self._leaves.items() for one, _ in leaves}
+        words, masks = self.made.words({M: m, N: n})
         words |= {one: "outer" for one, _ in self.loops[:-1]} | {self.loops[-1][0]: f"inner{inner}"}
         return words, masks | {self.loops[-1][0]: f"in_inner{inner}"}
-
-    @property
-    def cuts(self) -> list[str]:
-        """Lines that compute the variables which m and n are cut into."""
-        lines = []
-        for name, leaves in self._leaves.items():
-            after = sympy.Integer(1)
-            for place, (one, size) in reversed([*enumerate(leaves)]):
-                if len(leaves) > 1:
-                    word = name if after == 1 else f"{name} // ({self.arguments.size(after)})"
-                    lines.append(f"{one} = {word}" + (f" % {self.arguments.size(size)}" if place else ""))
-                after = sympy.expand(after * size)
-        return lines
 
     def begin(self, lines: Sequence[str], x: str) -> None:
         """Read x."""
@@ -167,55 +151,31 @@ class Parts:
             self.body.append(f"{name} = tl.dot({w}.to({{dtype}}), x.to({{dtype}}), {name}, allow_tf32={{tf32}})")
 
 
-def written_as(parts: Parts, sides: Sequence[Any], dtype: torch.dtype, x: Tensor, w: Tensor) -> Structure:
-    """The kernels. sides, dtype: of the result. x, w: the factors."""
+def written_as(parts: Parts, x: Tensor, w: Tensor) -> Found:
+    """The kernels. x, w: the factors."""
     arguments, names = parts.arguments, parts.names
-    cuts = parts.cuts
-    shape = [arguments.size(side) for side in sides]
-    factors = [arguments.factors(side) for side in sides]
     outer, inner = (
         arguments.size(size) for size in (sympy.prod([size for _, size in parts.loops[:-1]]), parts.loops[-1][1])
     )
-    dtypes = [one.meta["val"].dtype for one in arguments.tensors.values()]
-    given, like = [*arguments.tensors], dtypes.index(dtype) if dtype in dtypes else None
     words = {
         "dtype": f"tl.{str(x.dtype).removeprefix('torch.')}", "tf32": str(torch.backends.cuda.matmul.allow_tf32),
-        "outer": outer, "inner": inner, "count": str(len(names)), "last": shape[-1],
-        "like": str(dtype) if like is None else f"{given[like]}.dtype", "one": given[0], "shape": _listed(shape),
+        "outer": outer, "inner": inner, "count": str(len(names)),
         "block_m": "1" if parts.is_vector else f"min({MOST_ROWS}, max(16, triton.next_power_of_2(rows)))",
-        "arguments": ", ".join([*arguments.tensors, *arguments.numbers]),
     }  # fmt: skip
     width = "BLOCK_K" if parts.is_vector else "BLOCK_M"
-    dims = {name: node.meta["val"].dim() for name, node in arguments.tensors.items()}
-    numbers = [f"{one}," for one in arguments.numbers]
-    epilogue = [*parts.epilogue, f"result = {parts.result}"]
     inside = "mask=in_n[:, None] & in_m[None, :]"
     at = {name: f"parts_ptr + place + {number} * rows * columns" for number, name in enumerate(names)}
     lines = {
-        "pointers": [f"{name}_ptr," for name in dims], "pointers_given": [f"{name}," for name in dims],
-        "parameters": [*(_listed(f"{name}_{side}" for side in range(count)) for name, count in dims.items() if count),
-                       *numbers],
-        "parameters_given": [*(_listed(f"{name}.stride({side})" for side in range(count))
-                               for name, count in dims.items() if count), *numbers],
-        "checked": [line for one in arguments.whole for line in (
-            f"if {one}:", f'    raise ValueError("the kernels serve sizes with {one} == 0 only")')],
-        "cuts": cuts, "zeros": [f"{name} = tl.zeros((BLOCK_N, {width}), tl.float32)" for name in names],
+        "zeros": [f"{name} = tl.zeros((BLOCK_N, {width}), tl.float32)" for name in names],
         "zeros_of_parts": [f"{name} = tl.zeros((BLOCK_N, 1), tl.float32)" for name in names],
         "body": [filled(line, {}, words) for line in parts.body],
         "sums": [f"{name} = tl.sum({name}, 1)[:, None]" for name in names if parts.is_vector],
-        "once": parts.once, "direct": epilogue, "epilogue": epilogue,
+        "once": parts.once, "epilogue": parts.epilogue,
         "kept": [f"tl.store({place}, {name}, {inside})" for name, place in at.items()],
         "added": [f"{name} += tl.load({place}, {inside}, other=0.0)" for name, place in at.items()],
     }  # fmt: skip
-    return Structure(
-        function="linear", source=filled(TEXT, lines, words), idea=IDEA, config=_config(parts, w), like=like or 0,
-        dtype=str(dtype).removeprefix("torch.") if like is None else "",
-        shape=tuple(tuple((len(arguments.tensors) + place, 0) for place in places) for places in factors),
-    )  # fmt: skip
-
-
-def _listed(names: Any) -> str:
-    return ", ".join(names) + ","
+    structure = Structure(function="linear", source=TEXT, idea=IDEA, config=_config(parts, w), shape=(), like=0)
+    return parts.made.as_found(arguments, structure, words, lines, {})
 
 
 def _config(parts: Parts, w: Tensor) -> dict[str, int]:
