@@ -15,6 +15,7 @@ from kernelwright.devices.first_configs import (
     changes_for,
     tile_for,
     tile_of_parts,
+    tile_of_product,
     tile_of_tf32x3,
 )
 from kernelwright.model import Tiles
@@ -85,3 +86,29 @@ def test_tiles_of_split_products_have_more_threads_where_factors_are_in_register
     assert (tile_of_parts(product)["num_warps"], tile_of_tf32x3(product)["num_warps"]) == warps
     small = msgspec.structs.replace(product, is_product=False)
     assert tile_of_tf32x3(small)["num_warps"] == 4, "64 x 64 results are few enough"
+
+
+PRODUCTS = {
+    "many tiles": ((1, 4096, 4096, 1, 2, 2), (128, 256, 4, 1)),
+    "two tiles for each multiprocessor": ((1, 1024, 8192, 1, 2, 2), (128, 256, 4, 1)),
+    "the same, and much is done to them": ((1, 1024, 8192, 1, 30, 2), (128, 256, 4, 0)),
+    "many tiles to which much is done": ((1, 16384, 4096, 1, 30, 2), (128, 256, 4, 1)),
+    "few rows": ((1, 128, 16384, 1, 2, 2), (128, 128, 5, 0)),
+    "a batch": ((128, 512, 2048, 1, 2, 2), (128, 256, 4, 1)),
+    "a gate": ((1, 4096, 4096, 2, 2, 2), (128, 128, 4, 1)),
+    "a result in float32": ((1, 4096, 4096, 1, 2, 4), (128, 256, 3, 1)),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_a_product_in_half_precision_gets_the_tile_that_all_multiprocessors_finish_first(name: str) -> None:
+    given, expected = PRODUCTS[name]
+    found = tile_of_product(*given, multiprocessors=132, shared_bytes=227 << 10, major=9)
+    assert (found["BLOCK_M"], found["BLOCK_N"], found["num_stages"], found["FLATTEN"]) == expected
+
+
+def test_a_gpu_without_a_copy_engine_gets_the_tile_of_templates_for_products() -> None:
+    tile = tile_for(2, 99 << 10, 4096)
+    found = tile_of_product(1, 4096, 4096, 1, 2, 2, multiprocessors=142, shared_bytes=99 << 10, major=8)
+    assert found.items() > tile.items()
+    assert not found["FLATTEN"]

@@ -24,8 +24,11 @@ from kernelwright.source.parameter_names import as_argument
 
 IMPORTS = "import torch\nimport triton\nimport triton.language as tl"
 
-LIBDEVICE = "from triton.language.extra import libdevice"
-"""Where a kernel calls a function that `triton.language` does not have."""
+OTHER_IMPORTS = {
+    "libdevice.": "from triton.language.extra import libdevice",
+    "TensorDescriptor(": "from triton.tools.tensor_descriptor import TensorDescriptor",
+}
+"""For functions with these words."""
 
 HALF = ("float16", "bfloat16")
 
@@ -241,7 +244,7 @@ def _dense(name: str, spec: TensorSpec, is_changed: bool) -> list[str]:
 
 def _header(torch: str, is_sized: bool, library: Sequence[str], functions: Collection[str]) -> str:
     """torch: its version. is_sized: whether sizes are expressions."""
-    more = f"\n{LIBDEVICE}" if any("libdevice." in one for one in functions) else ""
+    more = "".join(f"\n{line}" for word, line in OTHER_IMPORTS.items() if any(word in one for one in functions))
     steps = f" Library steps: {', '.join(dict.fromkeys(library))}." if library else ""
     served = "They were generated for symbols in place of sizes, which are read from shapes; others are refused."
     writer = f"torch.compile of torch {torch}" if torch else "torch.compile"

@@ -35,5 +35,5 @@ class Structures:
 def _renamed(text: str, function: str, name: str) -> str:
     if name == function:
         return text
-    text = re.sub(rf"\b{function}(?=_kernel|\()", name, text)
+    text = re.sub(rf"\b{function}(?=_|\()", name, text)
     return re.sub(rf"\b{function.upper()}(?=_)", name.upper(), text)

@@ -10,7 +10,6 @@ convolution, and in one with mish and tanh, these functions took a third of the 
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -59,7 +58,9 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
         return x / (1 + torch.exp(-2 * inner))
     z = x.abs()
     t = 1 / (1 + TAIL_STEP * z)
-    tail = functools.reduce(lambda total, one: total * t + one, reversed(TAIL), torch.zeros_like(x)) * t
+    tail = TAIL[-1] * t
+    for one in reversed(TAIL[:-1]):
+        tail = (tail + one) * t
     tail = tail * torch.exp(z * z * -0.5)
     return x * torch.where(x > 0, 1 - tail, tail)
 

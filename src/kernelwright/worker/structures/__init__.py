@@ -16,9 +16,10 @@ from torch.fx import GraphModule
 from kernelwright.worker.structures.attention import find_attention
 from kernelwright.worker.structures.found import Found
 from kernelwright.worker.structures.linear import find_linear
+from kernelwright.worker.structures.product import find_product
 
 STRUCTURES: Mapping[str, Callable[[GraphModule], Iterator[Found]]] = {
-    "attention": find_attention, "linear": find_linear,
+    "attention": find_attention, "linear": find_linear, "product": find_product,
 }  # fmt: skip
 """By name, which is also that of its host function."""
 

@@ -1,14 +1,16 @@
 """Products in half precision with many rows, which take as long as tensor cores multiply.
 
-Where rows begin at multiples of 16 bytes, the GPU's copy engine fetches whole tiles by descriptors that the host makes
-(TMA, from sm_90 on), so that no thread computes addresses; elsewhere tiles are read by pointers. One program for each
-multiprocessor computes tile after tile, and fetches the next while it stores the last. What is done to each element of
-the result is computed with its sums.
+From sm_90 on the GPU's copy engine fetches whole tiles by descriptors that the host makes (TMA), so that no thread
+computes addresses. A factor whose rows do not begin at multiples of 16 bytes, which descriptors need, is copied first.
+Older GPUs read tiles by pointers. One program for each multiprocessor computes tile after tile, and fetches the next
+while it stores the last. What is done to each element of the result is computed with its sums.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -28,10 +30,13 @@ HALF = (torch.float16, torch.bfloat16)
 LEAST_WORK = 1 << 28
 """Multiplications. A product with fewer takes about as long as a launch: an H200 multiplies 2^28 in 0.7 us."""
 
+COPIED = 512
+"""Numbers of a row that a program copies, as in gallery/matmul."""
+
 IDEA = """\
-A product in half precision whose tiles the GPU's copy engine fetches by descriptors that the host makes, where rows \
-begin at multiples of 16 bytes. One program for each multiprocessor computes tile after tile; biases and activations are \
-computed with the sums."""
+A product in half precision whose tiles the GPU's copy engine fetches by descriptors that the host makes. Factors \
+whose rows do not begin at multiples of 16 bytes are copied first. One program for each multiprocessor computes tile \
+after tile; biases and activations are computed with the sums."""
 
 TEXT = """
 @triton.jit
@@ -106,7 +111,9 @@ def product_kernel(
         {zeros}
         for step in range(tl.cdiv(depth, BLOCK_K)):
             k = step * BLOCK_K
-            x = product_kernel_block(x_given, batch, m, k, rows, depth, x_batch, x_row, x_column, BLOCK_M, BLOCK_K, X_FORM)
+            x = product_kernel_block(
+                x_given, batch, m, k, rows, depth, x_batch, x_row, x_column, BLOCK_M, BLOCK_K, X_FORM,
+            )
             {dots}
         # In two halves, which take half the registers and shared memory.
         {halves}
@@ -126,33 +133,63 @@ def product_kernel(
         )
 
 
+@triton.jit
+def product_kernel_of_rows(
+    x, even, height, width, x_batch, x_row, x_column, units, UNIT: tl.constexpr, COLUMNS: tl.constexpr,
+):
+    # A part of a row into one of whole units of 16 bytes; nobody reads what ends the last unit.
+    blocks = tl.cdiv(width, COLUMNS)
+    row = (tl.program_id(0) // blocks).to(tl.int64)
+    first = tl.program_id(0) % blocks * COLUMNS
+    column = first + tl.arange(0, COLUMNS)
+    x += row // height * x_batch + row % height * x_row
+    block = tl.load(x + column.to(tl.int64) * x_column, mask=column < width, other=0.0)
+    unit = first // UNIT + tl.arange(0, COLUMNS // UNIT)[:, None]
+    place = (row * units + unit) * UNIT + tl.arange(0, UNIT)[None, :]
+    tl.store(even + place, tl.reshape(block, (COLUMNS // UNIT, UNIT)), mask=unit < units)
+
+
 def product_read(x, rows, columns):
     # A factor in blocks of (rows, columns) as the kernel reads it, its strides, and the form that it has there.
-    *batches, row, column = x.stride()
-    unit, along = 16 // x.element_size(), max(row, column)
-    batch = batches[0] if batches else 0
-    is_even = min(row, column) == 1 and along % unit == 0 and batch % unit == 0 and x.data_ptr() % 16 == 0
-    if not is_even or (batches and batch == 0) or x.numel() == 0 or torch.cuda.get_device_capability(x.device)[0] < 9:
-        return x, (batch, row, column), 0
-    *_, height, width = x.shape
-    sides, block = ([height, width], [rows, columns]) if column == 1 else ([width, height], [columns, rows])
-    batched = [x.shape[0], batch] if batches else [1, along]
-    descriptor = TensorDescriptor(x, [batched[0], *sides], [batched[1], along, 1], [1, *block])
-    return descriptor, (batch, row, column), 1 if column == 1 else 2
+    x = x if x.dim() == 3 else x[None]
+    if torch.cuda.get_device_properties(x.device).major < 9 or x.numel() == 0:
+        return x, x.stride(), 0
+    is_turned = x.stride(1) == 1 and x.stride(2) != 1
+    lines = x.transpose(1, 2) if is_turned else x
+    batches, height, width = lines.shape
+    batch, row, column = lines.stride()
+    unit = 16 // x.element_size()
+    batch = unit if batches == 1 else batch
+    if column != 1 or batch % unit or row % unit or batch == 0 or row == 0 or x.data_ptr() % 16:
+        units = triton.cdiv(width, unit)
+        even = torch.empty((batches, height, units * unit), dtype=x.dtype, device=x.device)
+        product_kernel_of_rows[(batches * height * triton.cdiv(width, {copied}),)](
+            lines, even, height, width, *lines.stride(), units, UNIT=unit, COLUMNS={copied}, num_warps=2,
+        )
+        lines, batch, row = even, height * units * unit, units * unit
+    block = [1, columns, rows] if is_turned else [1, rows, columns]
+    descriptor = TensorDescriptor(lines, [batches, height, width], [batch, row, 1], block)
+    return descriptor, x.stride(), 1 + is_turned
 
 
 def product({arguments}):
     {checked}
     batches, (rows, depth), columns = x.shape[:-2].numel(), x.shape[-2:], {last}
     out = torch.empty(({shape}), dtype={like}, device=x.device)
-    tiles = batches * triton.cdiv(rows, PRODUCT_BLOCK_M) * triton.cdiv(columns, PRODUCT_BLOCK_N)
+    # Elements of four bytes take twice the room: half the sides.
+    smaller = x.element_size() // 2
+    block_m, block_n, block_k = PRODUCT_BLOCK_M // smaller, PRODUCT_BLOCK_N // smaller, PRODUCT_BLOCK_K // smaller
+    tiles = batches * triton.cdiv(rows, block_m) * triton.cdiv(columns, block_n)
     programs = tiles
     if PRODUCT_FLATTEN:
         # As many programs as share the tiles evenly.
         programs = torch.cuda.get_device_properties(x.device).multi_processor_count
         programs = triton.cdiv(tiles, max(1, triton.cdiv(tiles, programs)))
     {read}
-    to, _, out_form = product_read(out.view(batches, rows, columns), PRODUCT_BLOCK_M, PRODUCT_BLOCK_N // 2)
+    to, out_form = out, 0
+    if x_form and columns * out.element_size() % 16 == 0:
+        sides, block = [batches, rows, columns], [1, block_m, block_n // 2]
+        to, out_form = TensorDescriptor(out, sides, [rows * columns, columns, 1], block), 1
     product_kernel[(programs,)](
         {factors}
         to,
@@ -161,8 +198,8 @@ def product({arguments}):
         {parameters_given}
         batches, rows, columns, depth,
         {forms_given}
-        OUT_FORM=out_form, BLOCK_M=PRODUCT_BLOCK_M, BLOCK_N=PRODUCT_BLOCK_N, BLOCK_K=PRODUCT_BLOCK_K,
-        GROUP_M=PRODUCT_GROUP_M, FLATTEN=PRODUCT_FLATTEN, num_warps=PRODUCT_NUM_WARPS, num_stages=PRODUCT_NUM_STAGES,
+        OUT_FORM=out_form, BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, GROUP_M=PRODUCT_GROUP_M,
+        FLATTEN=PRODUCT_FLATTEN, num_warps=PRODUCT_NUM_WARPS, num_stages=PRODUCT_NUM_STAGES,
     )
     return out
 """
@@ -186,17 +223,15 @@ def _written(made: Fused) -> Found | None:
     if result is None or len(xs) != 1 or made.root.meta["val"].dtype not in FLOATS:
         return None
     keys, epilogue = result
-    given: dict[str, Node] = {"x": xs.pop()}
-    for node, _ in keys:
-        w = factors(node)[1]
-        given |= {} if w in given.values() else {f"w_{len(given)}": w}
-    names = {w: name for name, w in given.items()}
-    sums = [*keys.values()]
+    weights = {w: f"w_{number}" for number, w in enumerate({factors(node)[1]: None for node, _ in keys}, 1)}
+    given: dict[str, Node] = {"x": xs.pop(), **{name: w for w, name in weights.items()}}
+    sums, tf32 = [*keys.values()], torch.backends.cuda.matmul.allow_tf32
     dots = []
     for (node, offset), name in keys.items():
-        w, shift = names[factors(node)[1]], f" + {arguments.size(offset)}" if offset != 0 else ""
+        w, shift = weights[factors(node)[1]], f" + {arguments.size(offset)}" if offset != 0 else ""
         dots += [f"w = product_kernel_block({w}_given, batch, k, n{shift}, depth, columns{shift}, {w}_batch, {w}_row, "
-                 f"{w}_column, BLOCK_K, BLOCK_N, {w.upper()}_FORM)", f"{name} = tl.dot(x, w, {name})"]  # fmt: skip
+                 f"{w}_column, BLOCK_K, BLOCK_N, {w.upper()}_FORM)",
+                 f"{name} = tl.dot(x, w, {name}, allow_tf32={tf32})"]  # fmt: skip
     strides = [[f"{name}_{side}" for side in ("batch", "row", "column")] for name in given]
     lines = {
         "sums": [listed(sums)], "left": [listed(f"{name}_left" for name in sums)],
@@ -207,18 +242,20 @@ def _written(made: Fused) -> Found | None:
         "forms_given": [listed(f"{name.upper()}_FORM={name}_form" for name in given)],
         "zeros": [f"{name} = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)" for name in sums],
         "dots": dots, "epilogue": epilogue,
-        "read": [f"{name}_given, {name}_strides, {name}_form = product_read({name}, PRODUCT_BLOCK_{sides[0]}, "
-                 f"PRODUCT_BLOCK_{sides[1]})" for name in given for sides in ("MK" if name == "x" else "KN",)],
+        "read": [f"{name}_given, {name}_strides, {name}_form = product_read({name}, "
+                 f"{'block_m, block_k' if name == 'x' else 'block_k, block_n'})" for name in given],
     }  # fmt: skip
-    structure = Structure(
-        function="product", source=TEXT, idea=IDEA, config=_config(made, arguments, len(sums)), shape=(), like=0
-    )
-    return made.as_found(arguments, structure, {}, lines, given)
+    config = _config(made, len(sums), len(epilogue))
+    structure = Structure(function="product", source=TEXT, idea=IDEA, config=config, shape=(), like=0)
+    return made.as_found(arguments, structure, {"copied": str(COPIED)}, lines, given)
 
 
-def _config(made: Fused, arguments: Arguments, products: int) -> dict[str, int]:
-    gpu = torch.cuda.get_device_properties(0)
-    x, _ = factors(made.first)
-    columns = hint_of(made.root.meta["val"].shape[-1])
-    batches = hint_of(x.meta["val"].shape[0]) if x.meta["val"].dim() == 3 else 1
-    return {}
+def _config(made: Fused, products: int, steps: int) -> dict[str, int]:
+    gpu: Any = torch.cuda.get_device_properties(0)
+    result = made.root.meta["val"]
+    *batches, rows, _ = map(hint_of, factors(made.first)[0].meta["val"].shape)
+    found = tile_of_product(
+        math.prod(batches), rows, hint_of(result.shape[-1]), products, steps, result.dtype.itemsize,
+        gpu.multi_processor_count, gpu.shared_memory_per_block_optin, gpu.major,
+    )  # fmt: skip
+    return {name.upper(): value for name, value in found.items()}
