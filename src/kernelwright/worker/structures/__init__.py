@@ -7,6 +7,7 @@ file with a function that yields what it finds, and a line in `STRUCTURES`.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -37,13 +38,13 @@ def with_structures() -> Iterator[None]:
 
 
 def matched(graph: GraphModule) -> list[str]:
-    """The structures that match a graph, each as often as it does. Inside of `with_structures` the graph is changed in
-    place."""
+    """The structures that match a graph, each as often as it does where those before compute theirs. Inside of
+    `with_structures` the graph is changed in place."""
+    graph = graph if _used.get() else GraphModule(graph, copy.deepcopy(graph.graph))
     names = []
     for name, matches in STRUCTURES.items():
         for found in matches(graph):
             names.append(name)
-            if _used.get():
-                found.put(graph)
-    graph.graph.eliminate_dead_code()
+            found.put(graph)
+        graph.graph.eliminate_dead_code()
     return names
