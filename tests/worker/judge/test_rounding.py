@@ -594,6 +594,22 @@ def test_where_forward_casts_to_half_precision_a_value_next_to_a_step_may_be_on_
     assert not is_right(1 + eps, 2 + 2 * eps)
 
 
+@pytest.mark.parametrize(("dtype", "tiny"), [(torch.float16, 2.0**-14), (torch.bfloat16, 2.0**-20)])
+def test_where_forward_casts_a_difference_to_half_precision_all_that_rounding_explains_is_right(
+    tmp_path: Path, dtype: torch.dtype, tiny: float
+) -> None:
+    """An error of float32 before the difference is several steps of it."""
+    file = tmp_path / "problem.py"
+    text = CAST.replace("{dtype}", str(dtype).removeprefix("torch.")).replace("(x / 3)", "(x / 3 - 1)")
+    file.write_text(text.replace(text[text.index("[[") : text.index("]]") + 2], f"[[{3 * (1 + tiny)}, 6.0]]"))
+    judge, step = Judge("cpu"), tiny * torch.finfo(dtype).eps
+    judge.load(str(file))
+    assert judge.draws.limit("small", 0, 0).exact
+    for off, is_right in ((0, True), (step, True), (128 * step, False)):
+        made = torch.tensor([[tiny + off, 1.0]]).repeat(2, 8).to(dtype)
+        assert bool(judge._compared("small", 0, 0, made).reason) != is_right, off
+
+
 LOG2E = 1.4426950408889634
 
 SOFTMAX = """

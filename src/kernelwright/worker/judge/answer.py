@@ -53,7 +53,7 @@ SAME_TWICE = 1e-6
 class Answer:
     """distribution: what was drawn in the end. expected: float64, or float32 for half-precision outputs. own: the
     framework's own error for each output. dtypes: what a candidate has to return. rounded: of whole numbers, results
-    other than float64's that are as right, element by element; of float8, the least and the largest right one.
+    other than float64's that are as right, element by element; of other dtypes, the least and the largest right one.
     sensitive: see `elementwise`, None where it was not asked for. floors, units: then the typical size of each output
     on the problem's own inputs, and the framework's largest error in units. left_alone: for each input that forward
     changes in place the elements that it does not touch. choices: for each output of indices how PyTorch may choose
@@ -332,15 +332,16 @@ def as_right(
     instance: Instance, produced: tuple[torch.Tensor, ...], exact: tuple[torch.Tensor, ...]
 ) -> list[tuple[torch.Tensor, ...]]:
     """For each output of whole numbers, what is right besides the result in float64: the framework's, and the smallest
-    and the largest when intermediate results are rounded in other ways. So too for an output that forward itself
-    rounds to half precision, if the framework has no error there: the next draw may show one."""
+    and the largest when intermediate results are rounded in other ways. The latter two also for an output that forward
+    itself rounds to half precision, if the framework has no error there: the next draw may show one."""
     halves = [e.dtype in HALVES and bool(same_values(p, e).all()) for p, e in zip(produced, exact, strict=True)]
-    others = [[p] if half or tolerance.is_whole(p.dtype) else [] for p, half in zip(produced, halves, strict=True)]
+    others = [[p] if tolerance.is_whole(p.dtype) else [] for p in produced]
     is_rounded = any(isinstance(one, torch.Tensor) and one.is_floating_point() for one in instance.inputs)
     if any(halves) or (any(others) and is_rounded):
-        for one, extremes in zip(others, rounding.extremes(instance, exact), strict=True):
-            one += extremes if one else ()
-    return [tuple(o for o in some if not torch.equal(o, e)) for some, e in zip(others, exact, strict=True)]
+        for one, half, extremes in zip(others, halves, rounding.extremes(instance, exact), strict=True):
+            one += extremes if one or half else ()
+    return [tuple(o for o in some if half or not torch.equal(o, e))
+            for some, half, e in zip(others, halves, exact, strict=True)]  # fmt: skip
 
 
 def with_sensitivity(answer: Answer, seed: int, floors: list[float] | None) -> Answer:

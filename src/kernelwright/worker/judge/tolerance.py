@@ -123,15 +123,15 @@ def errors(
     Infinity passes where nearly as much is expected: x * (1 / y) overflows for a denormal y where x / y just does not.
     A finite value where infinity is expected, infinity of the other sign, and NaN where the reference is finite never
     pass. On any inputs, infinity passes where the expected number is larger than `actual`'s dtype holds.
-    also: for whole numbers, other right results besides `expected`, element by element; for float8, the least and the
-    largest right value.
+    also: for whole numbers, other right results besides `expected`, element by element; for other dtypes, the least and
+    the largest right value.
     scale: the scale of the result; None: that of `expected`, for which it is read twice more.
     """
     if actual.is_complex() and expected.is_complex():  # real and imaginary parts are compared separately
         actual, expected = torch.view_as_real(actual.resolve_conj()), torch.view_as_real(expected.resolve_conj())
     a, e = actual.reshape(-1), expected.reshape(-1)
     others = [other.reshape(-1) for other in also]
-    within = is_float8(actual.dtype)
+    within = actual.is_floating_point()
     a = a.to(e.dtype) if is_float8(a.dtype) else a  # PyTorch compares no float8
     largest, total, count, max_abs, worst, special = 0.0, 0.0, 0, 0.0, "", False
     squares, finites = 0.0, 0
