@@ -295,6 +295,13 @@ EXAMPLES = {
     "padding counts with sizes, and a scale is a root of one": Example(
         biased("nn.functional.pad(x * x.shape[1] ** -0.5 + self.bias, (1, 2)).exp()"), ("float(features) ** (-0.5)",)
     ),
+    "scales of two sizes that are equal are two": Example(
+        problem_text(
+            "x * x.shape[0] ** -0.5 + (x * x.shape[1] ** -0.5).exp()", "rows=512, features=512",
+            {"x": "torch.randn(rows, features)"}, small="rows=3, features=37",
+        ),
+        ("float(rows) ** (-0.5)", "float(features) ** (-0.5)"), judged=True,
+    ),
     "a scale of a library step is a root of a size": Example(
         biased("torch.baddbmm(self.bias, x[None], (x.t() @ x)[None], alpha=x.shape[1] ** -0.5).exp()"),
         ("alpha=float(features) ** (-0.5)",), library="any",

@@ -142,6 +142,8 @@ class Symbols:
                 number = float(self.hint(expression))
                 if expression.free_symbols:
                     number *= MARK
+                    while floats.get(number, expression) != expression:  # that of an equal size
+                        number *= MARK
                     floats[number] = expression
                 for user in [one for one in node.users if not _is_size(one)]:
                     user.replace_input_with(node, number)
