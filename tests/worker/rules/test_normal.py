@@ -237,3 +237,14 @@ def test_a_question_that_is_cached_is_asked_again_and_a_cached_launch_is_refused
     assert findings(normal_form(source)) == []
     cached = "import functools\n" + KERNEL.replace("def kernel_function", f"@{above}\ndef kernel_function")
     assert findings(normal_form(cached)) != []
+
+
+@pytest.mark.parametrize(("table", "is_asked"), [("{(9, 0): 132}", True), ("{(9, 0): torch.empty(4)}", False)])
+def test_a_cached_answer_may_be_looked_up_in_a_table_of_constants_or_raise(table: str, *, is_asked: bool) -> None:
+    asked = (
+        f"SMS = {table}\n\n@functools.cache\ndef sms(device: int = 0):\n    if not torch.cuda.is_available():\n"
+        "        raise RuntimeError(f'no device {device}')\n"
+        "    return SMS.get(torch.cuda.get_device_capability(device), 1)\n\ndef kernel_f"
+    )
+    source = "import functools\n" + KERNEL.replace("def kernel_f", asked).replace("copy[(1,)]", "copy[(sms(),)]")
+    assert ("functools.cache" not in normal_form(source)) == is_asked

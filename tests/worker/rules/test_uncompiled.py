@@ -6,7 +6,7 @@ import pytest
 
 from kernelwright.worker.rules import triton
 from kernelwright.worker.rules.imports import Finding
-from kernelwright.worker.rules.uncompiled import Uncompiled, broken_kernels, without_broken
+from kernelwright.worker.rules.uncompiled import Uncompiled, without_broken
 
 KERNEL = """
 import torch
@@ -53,7 +53,6 @@ def test_a_branch_that_breaks_a_rule_is_replaced_and_lines_keep_their_numbers(li
     assert "y(x)" not in found.source
     assert triton.check(found.source).findings == ()
     assert set(found.findings) == set(triton.check(source).findings)
-    assert not broken_kernels(found.source, triton.check(found.source).findings)
 
 
 def test_the_innermost_branch_is_replaced_and_named() -> None:
@@ -72,7 +71,6 @@ def test_a_text_with_a_finding_outside_of_branches_is_left_alone(line: str) -> N
     source = source_of(line)
     assert triton.check(source).findings != ()
     assert refused(source) == Uncompiled(source)
-    assert broken_kernels(source, triton.check(source).findings)
 
 
 def test_the_body_of_a_kernel_is_a_branch_unless_host_code_names_it() -> None:
@@ -88,6 +86,5 @@ def test_findings_in_host_code_and_texts_without_triton_are_left_alone() -> None
     findings = triton.check(source).findings
     assert findings != ()
     assert without_broken(source, findings) == Uncompiled(source)
-    assert not broken_kernels(source, findings)
     other = "import triton\n@triton.jit\ndef one(x):\n    if x:\n        y(x)\n"
     assert without_broken(other, [Finding(5, "breaks a rule")]) == Uncompiled(other)

@@ -14,6 +14,7 @@ from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import (
     base_name,
     bound_names,
+    bound_values,
     callee,
     dotted,
     evaluated,
@@ -240,10 +241,11 @@ def _decorators(tree: ast.Module) -> list[Edit]:
     example)."""
     paths = imported_paths(tree)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    tables = {name for name, values in bound_values(tree).items() if all(map(_is_table, values))}
     kernels = {id(function.node) for function in jit_functions(tree)}
     found, behind = [], decorated_behind(tree, paths)
     for node in (one for one in tree.body if isinstance(one, ast.FunctionDef)):
-        left_out = FOR_TRACERS | CACHES if _only_asks(node, paths, functions) else FOR_TRACERS
+        left_out = FOR_TRACERS | CACHES if _only_asks(node, paths, functions, tables) else FOR_TRACERS
         moved = behind.get(id(node), [])
         every = [*(function for _, function in moved), *node.decorator_list]
         kept = [one for one in every if dotted(_bare(one), paths) not in left_out
@@ -291,11 +293,22 @@ def _bare(decorator: ast.expr) -> ast.expr:
     return decorator.func if all(isinstance(one, ast.Constant) for one in arguments) else decorator
 
 
-def _only_asks(node: ast.FunctionDef, paths: dict[str, str], functions: dict[str, ast.FunctionDef]) -> bool:
-    """Whether a function only queries the device and what is installed, also by other functions of the module, and
-    computes with the answers. Arguments are only asked with, compared and computed with: it returns none of them."""
+def _is_table(value: ast.expr | None) -> bool:
+    try:
+        return isinstance(value, ast.Dict) and bool(ast.literal_eval(value))
+    except (ValueError, TypeError):  # not of constants
+        return False
+
+
+def _only_asks(
+    node: ast.FunctionDef, paths: dict[str, str], functions: dict[str, ast.FunctionDef], tables: set[str]
+) -> bool:
+    """Whether a function only queries the device and what is installed, also by other functions of the module, computes
+    with the answers, looks them up in tables of constants, and raises. Arguments are only asked with, compared and
+    computed with: it returns none of them."""
     others = {name: one for name, one in functions.items() if one is not node}
-    parts = [part for statement in node.body for part in ast.walk(statement)]
+    raised = {id(part) for one in ast.walk(node) if isinstance(one, ast.Raise) for part in ast.walk(one)}
+    parts = [part for statement in node.body for part in ast.walk(statement) if id(part) not in raised]
     computed = {id(one) for part in parts if isinstance(part, ast.Call | ast.keyword | ast.BinOp | ast.Compare)
                 for one in ast.iter_child_nodes(part)}  # fmt: skip
     computed |= {id(part.test) for part in parts if isinstance(part, ast.If | ast.IfExp)}
@@ -306,7 +319,9 @@ def _only_asks(node: ast.FunctionDef, paths: dict[str, str], functions: dict[str
         and all(
             _is_asked(dotted(part.func, paths) or "") or getattr(part.func, "id", "") in COMPUTES
             or (isinstance(part.func, ast.Attribute) and part.func.attr in OF_TEXTS)
-            or ((other := others.get(getattr(part.func, "id", ""))) is not None and _only_asks(other, paths, others))
+            or (isinstance(part.func, ast.Attribute) and ast.unparse(part.func).removesuffix(".get") in tables)
+            or ((other := others.get(getattr(part.func, "id", ""))) is not None
+                and _only_asks(other, paths, others, tables))
             for part in parts if isinstance(part, ast.Call)
         )
     )  # fmt: skip

@@ -45,11 +45,6 @@ def without_broken(source: str, findings: Sequence[Finding]) -> Uncompiled:
     return Uncompiled(edited(source, edits), tuple(finding for finding, _ in found), tuple(conditions[::-1]))
 
 
-def broken_kernels(source: str, findings: Sequence[Finding]) -> bool:
-    """Whether one of `findings` is in a kernel."""
-    return any(_of_kernels(syntax.parse(source), findings))
-
-
 def _of_kernels(tree: ast.Module, findings: Sequence[Finding]) -> Iterator[tuple[Finding, Branch | None]]:
     """The findings in kernels, each with the innermost branch that has it."""
     inside = in_kernels(tree)

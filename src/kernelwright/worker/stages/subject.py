@@ -44,7 +44,7 @@ from kernelwright.worker.rules.languages import Rules, rules_for
 from kernelwright.worker.rules.normal import normal_form
 from kernelwright.worker.rules.questions import answered, asked, computed_constants, indirect
 from kernelwright.worker.rules.ran import at_top_level, harmful, what_ran
-from kernelwright.worker.rules.uncompiled import REFUSED, broken_kernels, without_broken
+from kernelwright.worker.rules.uncompiled import REFUSED, without_broken
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.recording import REASON_LIMIT, accepted, given, read, run_recorder
 from kernelwright.worker.stages.stand_ins import Outline
@@ -291,7 +291,7 @@ class Subject:
             return normal, made
         source = normal_form(found.source)
         kernels = rules.check(source)
-        if not kernels.names or broken_kernels(source, kernels.findings):
+        if not kernels.names or kernels.findings:
             return normal, made
         self.refused, self.replaced = found.findings, found.conditions
         return source, kernels
