@@ -88,6 +88,20 @@ def test_one_capture_has_symbols_in_place_of_sizes_and_rows_are_reduced_in_one_p
         passes_small(shared_worker, source)
 
 
+@pytest.mark.parametrize(("count", "shape"), [
+    ("int(features)", ("rows", "3000")), ("7", ("rows", "features")),
+])  # fmt: skip
+def test_a_number_among_the_inputs_that_is_computed_from_a_size_keeps_it(
+    shared_worker: StartedWorker, folder: Path, count: str, shape: tuple[str, str]
+) -> None:
+    """What inputs are computed from is no condition where they are tensors alone."""
+    text = biased("x * count + self.bias").replace("forward(self, x)", "forward(self, x, count)")
+    text = text.replace("features)]", f"features), {count}]")
+    (first,) = generated(shared_worker, folder, text).captures
+    assert first.sizes is not None
+    assert first.sizes.shapes[0] == shape
+
+
 REDUCED = {
     "softmax": "torch.softmax(x * self.bias, 1)", "sum of powers": "torch.logsumexp(x * self.bias, 1)",
     "place": "(x * self.bias).argmax(1)", "least": "torch.cat((x.amin(1), (x + self.bias).amax(1)))",

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 import sympy
 import torch
@@ -245,6 +246,38 @@ def test_numbers_that_no_case_changes_are_the_first_to_stay_numbers(tmp_path: Pa
     assert attempts == [
         {"rows": 4096, "width": 256, "count": 50}, {"rows": 4096, "width": 256}, {"rows": 4096},
     ]  # fmt: skip
+
+
+DRAWN = """
+import math
+import torch
+
+rows, words = 64, 1000
+
+class Model(torch.nn.Module):
+    def forward(self, x, y, depth, window):
+        return (x - y) * depth[:, None] * window
+
+def get_inputs():
+    depth = torch.linspace(0.5, 1.0, steps=rows) / int(rows)
+    return [torch.randn(rows, words), torch.randn(rows, words) - math.log(words), depth, torch.hann_window(words)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_what_only_values_of_inputs_need_says_nothing_of_their_sizes(tmp_path: Path) -> None:
+    (tmp_path / "drawn.py").write_text(DRAWN)
+    problem, _ = load_with_cases(str(tmp_path / "drawn.py"), Loading(which="stated"))
+    symbols = Symbols({"rows": 64, "words": 1000})
+    case = msgspec.structs.replace(problem.cases[0], params=symbols.numbers)
+    with faked(symbols.env):
+        instance = problem.instance(case, seed=0, drawn_in=symbols.sizes_alone())
+    rows, words = symbols.values
+    expected = [[rows, words], [rows, words], [rows], [words]]
+    assert [[symbols.of(side) for side in one.shape] for one in instance.inputs] == expected
+    assert said(symbols) == []
 
 
 def test_the_index_that_is_adjacent_in_memory_is_found_where_products_are_multiplied_out(symbols: Symbols) -> None:

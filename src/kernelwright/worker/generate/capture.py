@@ -117,7 +117,10 @@ def capture(problem: LoadedProblem, case: Case, symbols: Symbols | None = None) 
         with faked(symbols.env if symbols.values else None) as mode:  # whose real values a constructor may read
             params = {**case.params, **symbols.numbers}
             with SizesOfComplex():
-                instance = problem.instance(msgspec.structs.replace(case, params=params), seed=0)
+                sized = msgspec.structs.replace(case, params=params)
+                instance = problem.instance(sized, seed=0, drawn_in=symbols.sizes_alone())
+                if not all(isinstance(one, Tensor) for one in instance.inputs):  # numbers, whose values count
+                    instance = problem.instance(sized, seed=0)
         with mode, casting(), torch.no_grad():
             return _capture(instance, symbols)
 

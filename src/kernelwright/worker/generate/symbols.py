@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import sympy
@@ -17,6 +18,7 @@ from torch import SymFloat, SymInt, Tensor
 from torch._dynamo.source import ConstantSource
 from torch.fx import GraphModule
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
+from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map_only
 from torch.utils._sympy.functions import Mod, TruncToInt
 from torch.utils._sympy.numbers import int_oo
@@ -42,6 +44,18 @@ ORDERING = ("_upsample_linear", "_upsample_nearest", "upsample_nearest2d")
 
 _ids: set[int] = set()
 """Numbers in the names of symbols, of all captures of one process: PyTorch keeps answers by name (`torch.SymNode`)."""
+
+
+class _Sized(TorchFunctionMode):
+    """Gives a tensor the symbols for sides that a function takes as numbers only."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        given = {one.node.hint: one for one in (*args, *(kwargs or {}).values()) if isinstance(one, SymInt)}
+        lost = isinstance(made, Tensor) and any(type(side) is int and side in given for side in made.shape)
+        return (
+            made.new_empty([given.get(one, one) if type(one) is int else one for one in made.shape]) if lost else made
+        )
 
 
 class Symbols:
@@ -76,6 +90,14 @@ class Symbols:
         self.values[symbol], self.names[symbol] = value, name
         self.integers[symbol] = self.env.create_symintnode(symbol, hint=value, source=source)
         return self.integers[symbol]
+
+    @contextmanager
+    def sizes_alone(self) -> Iterator[None]:
+        """Inside, inputs are made of which the sizes count and not the values: what PyTorch assumes of a number to
+        compute values with it (`math.log(vocab)`, `torch.linspace(0, 1, rows)`) is no condition. The host code compares
+        the sizes of all tensors."""
+        with self.env.suppress_guards(), _Sized():
+            yield
 
     @property
     def symints(self) -> list[SymInt]:

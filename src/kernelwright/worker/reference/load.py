@@ -157,8 +157,15 @@ class LoadedProblem:
     differentiated: dict[tuple[str, str, str], Differentiated] = field(default_factory=dict)
     """What has a gradient, by case, its parameters and its dtype: forward is run once to find out."""
 
-    def instance(self, case: Case, *, seed: int, device: str = "cpu") -> Instance:
-        """The reference and the inputs of `case`; the same arguments give the same values.
+    def instance(
+        self,
+        case: Case,
+        *,
+        seed: int,
+        device: str = "cpu",
+        drawn_in: contextlib.AbstractContextManager[Any] | None = None,
+    ) -> Instance:
+        """The reference and the inputs of `case`; the same arguments give the same values. drawn_in: for the inputs.
 
         All tensors are created on `device` directly. Floating-point inputs, parameters and buffers are cast to the
         case's dtype one by one; other tensors keep theirs. The caller's random state does not change.
@@ -173,7 +180,7 @@ class LoadedProblem:
                 if torch.initial_seed() != given:
                     seed_torch(given)  # its parameters are the same for every seed, as those that are read from a file
                 trained = call(self.file, "preparing its Model", settle, self.file, reference, device, wanted, given)
-            with seeded("inputs", seed, device) as given:
+            with seeded("inputs", seed, device) as given, drawn_in or contextlib.nullcontext():
                 positional, named = self._inputs(module, case)
                 refuse_own_seed(self.file, given)
             argument_names, arguments, keywords = bind_arguments(
