@@ -168,6 +168,17 @@ def test_a_quotient_tells_one_factor_of_its_dividend_beside_the_other(symbols: S
     assert ("height", "2 * height_1 // width", ("2 * height_1 % width == 0", "width >= 2")) in sizes.reads
 
 
+def test_a_side_of_a_fixed_length_is_no_factor_of_a_dividend(symbols: Symbols) -> None:
+    """It was divided by a side of length 1, on the condition that this is 8 or longer."""
+    height, _ = symbols.numbers.values()
+    with faked(symbols.env):
+        tensors = {"x": torch.empty(1, 2), "part": torch.empty(height // 8)}
+    symbols.keep_untold(tensors)
+    sizes, _ = symbols.told(tensors, frozenset({*tensors}))
+    assert not any("x.shape" in text for _, text, checks in sizes.reads for text in (text, *checks))
+    assert not any("x.shape" in one for one in sizes.conditions)
+
+
 def test_a_quotient_tells_what_its_dividend_has_beside_a_side_that_is_a_product() -> None:
     """The side is one, because forward has required that the block divides it."""
     symbols = Symbols({"height": 64, "width": 32, "block": 8})

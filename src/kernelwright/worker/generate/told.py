@@ -34,7 +34,8 @@ class Told:
         sides = [
             (name, place, symbols.of(side)) for name, one in tensors.items() for place, side in enumerate(one.shape)
         ]
-        self._sides = [(sympy.S.One, sympy.S.One), *((_read(name, place), side) for name, place, side in sides)]
+        self._sides = [(sympy.S.One, sympy.S.One)]
+        self._sides += [(_read(name, place), side) for name, place, side in sides if side.free_symbols]
         self.direct: dict[sympy.Symbol, tuple[str, int]] = {}
         self.solved: list[Solved] = []
         for name, place, side in sides:
