@@ -158,7 +158,7 @@ def compared(x, index, count, up, apart: tl.constexpr, descending: tl.constexpr)
     return tl.where(takes_right, right, left), tl.where(takes_right, right_index, left_index)
 
 def sorted_with_index(
-    x, index, count, dim: tl.constexpr, stable: tl.constexpr = False, descending: tl.constexpr = False
+    x, index, count, dim: tl.constexpr = None, stable: tl.constexpr = False, descending: tl.constexpr = False
 ):
     # A bitonic network over the last dimension.
     x, index = tl.broadcast(x, index)
