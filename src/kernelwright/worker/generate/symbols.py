@@ -52,10 +52,9 @@ class _Sized(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         made = func(*args, **(kwargs or {}))
         given = {one.node.hint: one for one in (*args, *(kwargs or {}).values()) if isinstance(one, SymInt)}
-        lost = isinstance(made, Tensor) and any(type(side) is int and side in given for side in made.shape)
-        return (
-            made.new_empty([given.get(one, one) if type(one) is int else one for one in made.shape]) if lost else made
-        )
+        if isinstance(made, Tensor) and any(type(side) is int and side in given for side in made.shape):
+            return made.new_empty([given.get(one, one) if type(one) is int else one for one in made.shape])
+        return made
 
 
 class Symbols:

@@ -43,8 +43,6 @@ these values are positive: silu(-1e31) * 1e31 is 0, but not for a kernel that mu
 CHAINED = 3
 """Most operators in a forward whose choices are combined: three may take the first or the last in eight ways."""
 
-HALVES = (torch.float16, torch.bfloat16)
-
 SAME_TWICE = 1e-6
 """Share of an output's scale by which two calls in float64 may differ, because sums may add up in any order."""
 
@@ -218,7 +216,7 @@ def judged(
 
 def narrowed(exact: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """An output in float64 as it is kept: in float32, which holds more digits than half precision needs."""
-    return exact.float() if dtype in HALVES and exact.is_floating_point() else exact
+    return exact.float() if dtype in tolerance.HALF and exact.is_floating_point() else exact
 
 
 def chosen_otherwise(
@@ -334,7 +332,7 @@ def as_right(
     """For each output of whole numbers, what is right besides the result in float64: the framework's, and the smallest
     and the largest when intermediate results are rounded in other ways. The latter two also for an output that forward
     itself rounds to half precision, if the framework has no error there: the next draw may show one."""
-    halves = [e.dtype in HALVES and bool(same_values(p, e).all()) for p, e in zip(produced, exact, strict=True)]
+    halves = [e.dtype in tolerance.HALF and bool(same_values(p, e).all()) for p, e in zip(produced, exact, strict=True)]
     others = [[p] if tolerance.is_whole(p.dtype) else [] for p in produced]
     is_rounded = any(isinstance(one, torch.Tensor) and one.is_floating_point() for one in instance.inputs)
     if any(halves) or (any(others) and is_rounded):

@@ -39,7 +39,9 @@ kernels reach 2.1, a sequential sum of 4096 terms 8, tf32 or fp16 operands over 
 ROUNDED_FACTORS = (4.0, 2.0)
 """The multiples if the framework rounds the factors of float32 products to TF32; the same as for half precision."""
 
-MOST_RMS = dict.fromkeys((torch.float16, torch.bfloat16), 2.0**-6)
+HALF = (torch.float16, torch.bfloat16)
+
+MOST_RMS = dict.fromkeys(HALF, 2.0**-6)
 """Limit on the multiple of the framework's own rms error on the problem's own inputs, relative to the output's rms. An
 output rounded to three bits is off by 0.024 (an error of up to a sixteenth, of values evenly spread between two powers
 of two). Chains of roundings in half precision may be off by more: what PyTorch's own chain gives is right then, too."""
