@@ -81,3 +81,5 @@ def test_an_assertion_is_what_it_computes() -> None:
 def test_no_source_uses_the_names_that_are_added(name: str, text: str) -> None:
     with pytest.raises(NotInstrumented, match=name):
         instrument(HEAD + text.format(name) + "\n")
+    with pytest.raises(NotInstrumented, match=name):  # a wide letter, which Python reads as the plain one
+        instrument(HEAD + text.format(name[:2] + chr(ord(name[2]) + 0xFEE0) + name[3:]) + "\n")

@@ -22,7 +22,7 @@ from triton.compiler.code_generator import CodeGenerator
 from triton.language import core
 from triton.runtime.jit import JITFunction
 
-from kernelwright.worker.compile.instrument import NotInstrumented, Position, Sites, instrument, position_of
+from kernelwright.worker.compile.instrument import NotInstrumented, Position, Sites, position_of, rewriting
 from kernelwright.worker.compile.messages import Specialised
 
 Kind = str | list[Any]
@@ -131,9 +131,10 @@ class Specialisation:
 
 
 class Watch:
-    """Records every specialisation of a module's functions that the code generator visits inside `watching`."""
+    """Records every specialisation of a module's functions that the code generator visits inside `watching`. sites:
+    what finds the sites of a function."""
 
-    def __init__(self, module: ModuleType, sites: dict[str, Sites]) -> None:
+    def __init__(self, module: ModuleType, sites: dict[str, Callable[[], Sites]]) -> None:
         self.module, self.sites = module, sites
         self.seen: list[Specialisation] = []
 
@@ -183,8 +184,9 @@ class Watch:
         if not isinstance(function, JITFunction) or function.fn.__globals__ is not self.module.__dict__:
             return None
         name = function.fn.__name__
-        arguments = [kind_of(generator.lscope[parameter]) for parameter in self.sites[name].parameters]
-        one = Specialisation(name, self.sites[name], arguments)
+        sites = self.sites[name]()
+        arguments = [kind_of(generator.lscope[parameter]) for parameter in sites.parameters]
+        one = Specialisation(name, sites, arguments)
         setattr(generator, SPECIALISATION, one)
         self.seen.append(one)
         return one
@@ -228,7 +230,7 @@ def watching(module: ModuleType, source: str | None) -> Iterator[list[Specialise
         yield report
         return
     try:
-        watch = Watch(module, instrument(source).sites)
+        watch = Watch(module, dict(rewriting(source)[1]))
     except NotInstrumented:
         yield report
         return

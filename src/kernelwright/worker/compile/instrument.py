@@ -9,8 +9,9 @@ compiler.
 from __future__ import annotations
 
 import ast
+import functools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from kernelwright.source.bindings import bindings, parameters_of, targets_of
@@ -67,16 +68,26 @@ def instrument(source: str) -> Instrumented:
 
     A statement that cannot be compared may be unreachable, so it is replaced by a call that fails when it is reached.
     """
-    tree = ast.parse(source)
-    if taken := RESERVED & {name for node in ast.walk(tree) for name in _identifiers(node)}:
-        raise NotInstrumented(f"{sorted(taken)[0]!r} is a name of the interpreter's")
-    imports = allowed_imports(tree)
-    sites: dict[str, Sites] = {}
-    for function in tree.body:
-        if isinstance(function, ast.FunctionDef):
-            sites[function.name] = _Rewriter(function, imports).rewritten()
+    tree, rewrites = rewriting(source)
+    sites = {name: rewrite() for name, rewrite in rewrites}
     text = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
     return Instrumented(text, sites, _lines(source, tree, text))
+
+
+def rewriting(source: str) -> tuple[ast.Module, list[tuple[str, Callable[[], Sites]]]]:
+    """The tree of a module, and its functions: what instruments each there when it is first called, and returns its
+    sites. A launch compiles few functions, so a compiler leaves the others. Raises as `instrument` does."""
+    tree = ast.parse(source)
+    may_take = not source.isascii() or any(name in source for name in RESERVED)  # Python normalises other characters
+    if may_take and (taken := RESERVED & {name for node in ast.walk(tree) for name in _identifiers(node)}):
+        raise NotInstrumented(f"{sorted(taken)[0]!r} is a name of the interpreter's")
+    imports = allowed_imports(tree)
+
+    def rewrite(function: ast.FunctionDef) -> Sites:
+        return _Rewriter(function, imports).rewritten()
+
+    return tree, [(one.name, functools.cache(functools.partial(rewrite, one)))
+                  for one in tree.body if isinstance(one, ast.FunctionDef)]  # fmt: skip
 
 
 def _lines(source: str, tree: ast.Module, text: str) -> dict[int, str]:
