@@ -107,10 +107,10 @@ OF_CAPTURE = {"kernels", "steps", "outputs"}
 
 
 def of(change: Change = unchanged, **others: Any) -> Generated:
-    """With symbols, and at the sizes of the timed case. others: fields of the captures, and of the whole."""
+    """others: fields of the capture, and of the whole."""
     own = {name: others.pop(name) for name in OF_CAPTURE & others.keys()}
-    captures = (capture(change, **own), capture(change, at=(ROWS, WIDTH), **own))
-    return msgspec.structs.replace(Generated(captures=captures, inputs=(("x", None),), torch="2.13"), **others)
+    made = capture(change, **own)
+    return msgspec.structs.replace(Generated(captures=(made,), inputs=(("x", None),), torch="2.13"), **others)
 
 
 def exact(source: str) -> str:
@@ -180,8 +180,7 @@ TRANSPOSED = View(tensor="x", shape=("dim", "rows"), stride=("1", "dim"))
 
 def of_product(rows: int) -> Generated:
     """x @ x.T in float32, by a library call alone, and by a template."""
-    size, sizes = (rows, WIDTH), msgspec.structs.replace(SIZES, values={"rows": rows, "dim": WIDTH})
+    sizes = msgspec.structs.replace(SIZES, values={"rows": rows, "dim": WIDTH})
     steps = (SQUARE, library("mm", X, TRANSPOSED, out=View(tensor="buf0")))
-    made = tuple(capture(at=at, sizes=sizes, steps=steps, kernels=()) for at in (None, size))
-    templates = (template(sizes=sizes), template(at=size))
-    return Generated(captures=made, templates=templates, inputs=(("x", None),), torch="2.13")
+    made = capture(sizes=sizes, steps=steps, kernels=())
+    return Generated(captures=(made,), templates=(template(sizes=sizes),), inputs=(("x", None),), torch="2.13")

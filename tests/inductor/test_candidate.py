@@ -9,7 +9,23 @@ from typing import Any
 import msgspec
 import pytest
 
-from generated import LAUNCH, MM, NAME, OUT, ROWS, WIDTH, Change, X, capture, kernel, library, of, of_rows, unchanged
+from generated import (
+    LAUNCH,
+    MM,
+    NAME,
+    OUT,
+    ROWS,
+    SIZES,
+    WIDTH,
+    Change,
+    X,
+    capture,
+    kernel,
+    library,
+    of,
+    of_rows,
+    unchanged,
+)  # fmt: skip
 from kernelwright import codec
 from kernelwright.inductor import NotConverted, candidate_text, candidate_texts
 from kernelwright.inductor.candidate import _dense
@@ -145,23 +161,12 @@ def test_the_width_of_a_persistent_reduction_follows_its_extent_and_is_no_tunabl
     assert "R0_WIDTH: tl.constexpr = 4096" in fixed, "the extent is a number in the text"
 
 
-def test_sizes_are_constants_only_where_the_problem_has_no_other_case() -> None:
-    generated = Generated(
-        captures=(capture(at=(ROWS, WIDTH)),), inputs=(("x", None),), torch="2.13", reason="no symbols"
-    )
-    with pytest.raises(NotConverted, match="no symbols"):
-        candidate_text(generated)
-    text = candidate_text(msgspec.structs.replace(generated, is_only_case=True))
+def test_sizes_that_are_constants_are_the_captured_ones_only() -> None:
+    text = candidate_text(Generated(captures=(capture(at=(ROWS, WIDTH)),), inputs=(("x", None),)))
     ast.parse(text)
     assert "captured sizes only" in text
     assert "if tuple(x.shape) != (64, 4096):" in text
     assert "% " not in text.partition("def kernel_function")[2]
-
-
-def test_a_candidate_for_several_sizes_comes_before_one_for_the_captured_sizes() -> None:
-    text = candidate_text(msgspec.structs.replace(of_rows(), is_only_case=True))
-    assert text == candidate_text(of_rows())
-    assert "captured sizes only" not in text
 
 
 def test_the_other_configs_that_inductor_would_time_come_last() -> None:
@@ -284,8 +289,8 @@ def test_what_a_library_call_writes_to_its_argument_is_copied_there() -> None:
 def strided(*stride: int) -> str:
     """A candidate for an input that has these strides at the first size."""
     spec = TensorSpec(shape=(64, 4096), dtype="float32", stride=stride)
-    first, timed = of().captures
-    return candidate_text(of(captures=(msgspec.structs.replace(first, tensors=(spec,)), timed)))
+    (first,) = of().captures
+    return candidate_text(of(captures=(msgspec.structs.replace(first, tensors=(spec,)),)))
 
 
 def test_an_input_of_other_strides_is_named() -> None:
@@ -333,3 +338,21 @@ def test_what_was_converted_is_not_converted_again(monkeypatch: pytest.MonkeyPat
     again = codec.decode(codec.encode(generated), Generated)
     assert candidate_texts(again, "any") == candidate_texts(again, "finish") == first
     assert len(read) == once > 0
+
+
+def test_several_captures_are_one_candidate_that_chooses_by_what_is_constant_in_each() -> None:
+    """Kernels and tunables have names of their own; the last capture refuses what it does not serve."""
+    sized = msgspec.structs.replace(SIZES, values={"rows": ROWS}, shapes=(("rows", "4096"),), least={"rows": 2})
+    wide, small = (capture(at=(ROWS, WIDTH)), capture(at=(3, 5)))
+    wide = msgspec.structs.replace(wide, sizes=sized)
+    half = msgspec.structs.replace(small, tensors=(msgspec.structs.replace(small.tensors[0], dtype="float16"),))
+    text = candidate_text(Generated(captures=(wide, small, half), inputs=(("x", None),)))
+    ast.parse(text)
+    assert "def layer_norm_relu_reduce_3(" in text
+    assert {"XBLOCK", "XBLOCK_SIZES_2", "XBLOCK_SIZES_3"} <= default_config(text).keys()
+    assert text.endswith(
+        'def kernel_function(x):\n    if x.dim() != 2:\n        raise ValueError("x needs 2 dimensions")\n'
+        "    if x.shape[1] == 4096 and x.dtype == torch.float32:\n        return kernel_function_1(x)\n"
+        "    if x.shape[1] == 5 and x.dtype == torch.float32:\n        return kernel_function_2(x)\n"
+        "    return kernel_function_3(x)\n"
+    )

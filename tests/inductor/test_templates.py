@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from functools import partial
 from typing import Any, Literal
 
 import msgspec
@@ -15,9 +13,7 @@ from generated import (
     MM,
     OF_TEMPLATE,
     OUT,
-    ROWS,
     SQUARE,
-    WIDTH,
     Change,
     capture,
     kernel,
@@ -27,19 +23,14 @@ from generated import (
 )
 from kernelwright.inductor import NotConverted, can_split, candidate_text, candidate_texts
 from kernelwright.inductor.products import WAYS, has_sizes, is_split
-from kernelwright.model import Alias, Capture, Environment, Generated, Launch, Tiles, View
+from kernelwright.model import Alias, Environment, Generated, Launch, Tiles, View
 from kernelwright.source.tunables import default_config
 
 Precision = Literal["ieee", "tf32"]
 
 
 def converted(change: Change = unchanged, **others: Any) -> str:
-    return candidate_text(Generated(captures=both(partial(template, change, **others)), inputs=(("x", None),)))
-
-
-def both(make: Callable[..., Capture]) -> tuple[Capture, ...]:
-    """With symbols, and at the sizes of the timed case."""
-    return make(), make(at=(ROWS, WIDTH))
+    return candidate_text(Generated(captures=(template(change, **others),), inputs=(("x", None),)))
 
 
 def test_the_blocks_of_a_template_are_tunables() -> None:
@@ -52,9 +43,9 @@ def templates(
     dtype: str = "float32", precision: Precision = "ieee", change: Change = unchanged, **others: Any
 ) -> Generated:
     """A product and a kernel beside it, with the product as a template in its place. others: of the template."""
-    calls = both(partial(capture, dtype=dtype, steps=(OUT, LAUNCH, MM)))
-    made = both(partial(template, change, dtype=dtype, **others))
-    return Generated(captures=calls, templates=made, inputs=(("x", None),), precision=precision)
+    call = capture(dtype=dtype, steps=(OUT, LAUNCH, MM))
+    made = template(change, dtype=dtype, **others)
+    return Generated(captures=(call,), templates=(made,), inputs=(("x", None),), precision=precision)
 
 
 def dots(texts: list[str]) -> list[str]:
@@ -262,7 +253,7 @@ def test_another_template_is_named() -> None:
 
 
 def test_a_template_takes_the_place_of_a_library_call_that_the_problem_does_not_allow() -> None:
-    found = of(steps=(OUT, LAUNCH, MM), templates=both(template))
+    found = of(steps=(OUT, LAUNCH, MM), templates=(template(),))
     assert "torch.mm" in candidate_text(found, "any")
     for library in ("none", "finish"):
         assert "mm_relu_tiles" in candidate_text(found, library)  # type: ignore[arg-type]

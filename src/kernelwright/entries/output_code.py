@@ -71,7 +71,7 @@ def converted(tree: ast.Module, problem: ProblemInfo) -> str | None:
                    for name, value in zip(case.input_names, case.inputs, strict=True))  # fmt: skip
     generated = Generated(
         captures=(capture,), inputs=inputs, mutates=case.mutates, arguments=case.arguments, returns=case.returns,
-        precision=problem.precision, torch="", is_only_case=True,
+        precision=problem.precision, torch="",
     )  # fmt: skip
     try:
         return candidate_text(generated, problem.library)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import traceback
 from ast import literal_eval
 from collections.abc import Collection, Iterator, Sequence
@@ -17,6 +18,8 @@ from kernelwright.inductor.host import Host
 from kernelwright.inductor.launches import Kernels
 from kernelwright.inductor.offsets import guard
 from kernelwright.inductor.products import Way, ways_for
+from kernelwright.inductor.several import HALF, choice
+from kernelwright.inductor.structures import Structures
 from kernelwright.inductor.symbolic import Sized, host_lines
 from kernelwright.inductor.writing import refusal
 from kernelwright.model import Capture, Generated, Launch, LibraryMode, Sizes, TensorSpec
@@ -29,8 +32,6 @@ OTHER_IMPORTS = {
     "TensorDescriptor(": "from triton.tools.tensor_descriptor import TensorDescriptor",
 }
 """For functions with these words."""
-
-HALF = ("float16", "bfloat16")
 
 KEPT = 4
 """Number of conversions that are kept: of one run, and without its templates or of other sizes."""
@@ -52,8 +53,6 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
     Inductor would time. library: the library steps that the problem allows. Where products and convolutions are not
     allowed, or are the whole computation, only candidates with templates in their place are returned. split: whether
     templates come with split float32 products first, see `products`.
-    Where no text with symbols can be converted, and the problem states one case only, its sizes become constants: all
-    others are refused.
     Raises `NotConverted` where no code can be converted completely.
     """
     with _in_words(generated):
@@ -63,7 +62,7 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any", split: b
 def library_call(generated: Generated) -> str | None:
     """The library calls that are the whole computation of the timed case, in words; None where kernels compute some of
     it. A kernel that adds a convolution's bias belongs to the call."""
-    parts = generated.captures[-1].parts if generated.captures else ()
+    parts = generated.captures[0].parts if generated.captures else ()
     for one in parts:
         is_launched = any(isinstance(step, Launch) for step in one.steps)
         if not one.library_calls or (is_launched and not one.is_one_operator):
@@ -123,15 +122,10 @@ def _conversions(generated_text: bytes, split: bool) -> tuple[list[_Made], str |
     failures: list[NotConverted] = []
 
     def convert(captures: Sequence[Capture], *ways: Way | None) -> None:
-        """The first of the captures that can be converted."""
-        for capture in captures:
-            if capture.sizes is None and not generated.is_only_case:
-                continue
-            try:
-                made.extend([_candidate(generated, capture, way) for way in ways])
-                return
-            except NotConverted as failure:
-                failures.append(failure)
+        try:
+            made.extend([_candidate(generated, captures, way) for way in ways if captures])
+        except NotConverted as failure:
+            failures.append(failure)
 
     ways = ways_for(generated, split)
     convert(generated.structures, *(one for one in ways[1:2] if one and one.precision), None)
@@ -139,7 +133,7 @@ def _conversions(generated_text: bytes, split: bool) -> tuple[list[_Made], str |
         convert(generated.captures, None)
     if made:
         with suppress(NotConverted):
-            made += [_candidate(generated, one) for one in generated.rows[:1]]
+            made += [_candidate(generated, generated.rows)] if generated.rows else []
     if generated.templates:
         convert(generated.templates, *ways)
     return made, call, failures
@@ -153,42 +147,54 @@ class _Made:
     library: list[str]
 
 
-def _candidate(generated: Generated, capture: Capture, way: Way | None = None) -> _Made:
-    """way: to split products; None: exact products."""
-    taken = set[str]()
-    parts = [_converted(generated, one, way, taken, one is not capture) for one in capture.parts]
+def _candidate(generated: Generated, captures: Sequence[Capture], way: Way | None = None) -> _Made:
+    """captures: see `Generated`. way: to split products; None: exact products."""
+    taken, structures, first = set[str](), Structures(), captures[0]
+    inputs = [as_argument(name) for name, _ in generated.inputs]
+    forwards = [_converted(generated, one, way, taken, structures, f"_SIZES_{number}" * (number > 1))
+                for number, one in enumerate(captures, 1)]  # fmt: skip
+    backward = [_converted(generated, one, way, taken, structures, "_BACKWARD") for one in first.parts[1:]]
+    parts, several = [*forwards, *backward], {f"kernel_function_{n}": one for n, one in enumerate(forwards, 1)}
+    if len(forwards) == 1:
+        several, lines = {}, forwards[0].lines
+    else:
+        lines = choice(captures, [f"{name}({', '.join(one.used)})" for name, one in several.items()])
+    text = "\n".join([*lines, *(name for one in forwards for name in one.used)])
+    held = [name for name in map(as_argument, first.names) if name not in inputs and re.search(rf"\b{name}\b", text)]
+    signature = [*(literal_eval(generated.arguments or "None") or inputs), *held]
+    mains = [_function(name, one.used, one.lines) for name, one in several.items()]
+    mains.append(_function("kernel_function", signature, [*_unnested(generated), *lines]))
+    mains += [_function("kernel_backward", one.used, one.lines) for one in backward]
     is_split = way is not None and way.precision is not None
-    functions = dict.fromkeys(
-        text for one in parts for text in (*one.kernels.functions, *one.host.structures.texts(is_split))
-    )
+    functions = dict.fromkeys([*(text for one in parts for text in one.kernels.functions), *structures.texts(is_split)])
     library = [name for one in parts for name in one.host.library]
-    saved = f"SAVED = {capture.saved!r}" if capture.backward is not None else ""
-    before = [_header(generated.torch, capture.sizes is not None, library, functions), *functions]
+    saved = f"SAVED = {first.saved!r}" if backward else ""
+    before = [_header(generated.torch, first.sizes is not None, library, functions), *functions]
     texts = []
     for number in range(max(len(one.kernels.tunables) for one in parts)):
         tunables = [one.kernels.tunables[number if number < len(one.kernels.tunables) else 0] for one in parts]
-        tunables += ["\n".join(one.host.structures.tunables) for one in parts]
-        texts.append("\n\n\n".join(filter(None, [*before, *tunables, saved, *(one.main for one in parts)])) + "\n")
+        tunables.append("\n".join(structures.tunables))
+        texts.append("\n\n\n".join(filter(None, [*before, *tunables, saved, *mains])) + "\n")
     return _Made(texts, library)
 
 
 @dataclass(frozen=True)
 class _Converted:
-    """The kernels and the host function of a capture."""
+    """The kernels and the host code of a capture. used: the arguments that it reads."""
 
     host: Host
     kernels: Kernels
-    main: str
+    used: list[str]
+    lines: list[str]
 
 
 def _converted(
-    generated: Generated, capture: Capture, way: Way | None, taken: set[str], is_backward: bool
+    generated: Generated, capture: Capture, way: Way | None, taken: set[str], structures: Structures, suffix: str
 ) -> _Converted:
-    """taken: names of kernels; those of this capture are added."""
+    """taken: names of kernels; those of this capture are added. suffix: of the names of tunables."""
     sizes = capture.sizes or Sizes(values={}, shapes=tuple(tuple(map(str, one.shape)) for one in capture.tensors))
     names = [*map(as_argument, capture.names)]
     tensors, sides = dict(zip(names, capture.tensors, strict=True)), dict(zip(names, sizes.shapes, strict=True))
-    inputs = [as_argument(name) for name, _ in generated.inputs]
     read = _texts_in(codec.plain((capture.steps, capture.outputs)))
     told = "".join(text for _, text, _ in sizes.reads)
     used = [name for name in names if name in read or f"{name}.shape[" in told]
@@ -201,19 +207,14 @@ def _converted(
     dimensions = {name: sides[name] for name in used}
     returns = literal_eval(generated.returns) if generated.returns and capture.backward is None else None
     host = Host(
-        capture, Sized(capture, sizes), dimensions, dtypes, f"{used[0]}.device", returns,
+        capture, Sized(capture, sizes), dimensions, dtypes, f"{used[0]}.device", structures, returns,
         [name and as_argument(name) for name in capture.returned],
     )  # fmt: skip
-    kernels = Kernels(host, capture, way, taken, "_BACKWARD" * is_backward)
+    kernels = Kernels(host, capture, way, taken, suffix)
     guarded = guard(host.reached)
     sized = host_lines(sizes, dimensions, "\n".join([*guarded, *host.lines]))
     pairs = [f"{name} = torch.view_as_real({name})" for name in map(as_argument, capture.pairs) if name in used]
-    lines = [*pairs, *sized, *guarded, *dense, *host.lines]
-    if is_backward:
-        return _Converted(host, kernels, _function("kernel_backward", used, lines))
-    arguments = literal_eval(generated.arguments) if generated.arguments else inputs
-    signature = [*arguments, *(name for name in used if name not in inputs)]
-    return _Converted(host, kernels, _function("kernel_function", signature, [*_unnested(generated), *lines]))
+    return _Converted(host, kernels, used, [*pairs, *sized, *guarded, *dense, *host.lines])
 
 
 def _texts_in(plain: Any) -> set[str]:

@@ -39,13 +39,14 @@ class Host:
     """Converts the steps one by one.
 
     dimensions: of the arguments, by name. dtypes: replacements for dtypes. device: expression for the device of new
-    tensors. returns: how the outputs are nested, with a number for each; None: one, or a flat tuple. returned: for each
-    output the changed input that it is, "" for what the steps make; () where they make all.
+    tensors. structures: of the candidate; those that are called are added. returns: how the outputs are nested, with a
+    number for each; None: one, or a flat tuple. returned: for each output the changed input that it is, "" for what the
+    steps make; () where they make all.
     """
 
     def __init__(
         self, capture: Capture, sized: Sized, dimensions: Mapping[str, Sequence[str]], dtypes: Mapping[str, str],
-        device: str, returns: Any = None, returned: Sequence[str] = (),
+        device: str, structures: Structures, returns: Any = None, returned: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.sized, self.device = sized, device
         self._said = {**dtypes, **sized.sizes.floats}
@@ -55,7 +56,7 @@ class Host:
         """Number of elements of each tensor, None where it is not known; of a tensor of parts, those of one part."""
         self.reached: list[Reach] = []
         """Offsets that kernels with 32-bit offsets need to reach."""
-        self.structures = Structures()
+        self._structures = structures
         self.library: list[str] = []
         """Operators of the library steps."""
         self.launches: list[tuple[int, Kernel, tuple[str, ...]]] = []
@@ -91,7 +92,7 @@ class Host:
             case StructureCall(structure=structure, tensors=tensors, numbers=numbers, result=result):
                 self.elements[result] = None
                 said = [*map(self.text, tensors), *map(self.text, numbers)]
-                name = self.structures.name(structure)
+                name = self._structures.name(structure)
                 self.lines.append(called(f"{self._renamed.get(result, result)} = {name}", said, "    "))
             case LibraryCall():
                 self.lines.append(self._library(step))

@@ -9,7 +9,7 @@ from kernelwright.model import Structure
 
 
 class Structures:
-    """Those that a host function calls. The second with another text gets names of its own: `attention_2`."""
+    """Those that host functions call. The second with another text gets names of its own: `attention_2`."""
 
     def __init__(self) -> None:
         self._named: dict[str, tuple[str, Structure]] = {}

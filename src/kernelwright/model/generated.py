@@ -198,8 +198,8 @@ class Capture(Record, frozen=True, kw_only=True):
 
 
 class Generated(Record, frozen=True, kw_only=True):
-    """Captures of one problem: one with symbols in place of sizes where that is possible, else one at the sizes of the
-    timed case; none if nothing was generated.
+    """Captures of one problem, the first of a timed case: with symbols in place of sizes where that is possible, else
+    with constants. One candidate has them all: each next one is of a case with other numbers than those before serve.
 
     structures: the same with structures for the parts that they match, and with templates where the problem allows no
     library steps. templates: the same with Triton templates for products and convolutions, if `captures` call a library
@@ -207,8 +207,7 @@ class Generated(Record, frozen=True, kw_only=True):
     forward's arguments in order (of nested ones the leaves), each with None for a tensor, else the Python literal of
     its value. mutates: those that are changed in place. arguments, returns: how arguments and outputs are nested
     (`worker.plan.structure`), "" if they are not. precision: of float32 products. torch: its version, "" if it is not
-    known. is_only_case: whether the problem states no other case than the timed one, so that a kernel may serve its
-    sizes only. reason: why nothing was generated, or not at all sizes, or no templates or rows; empty if nothing
+    known. reason: why nothing was generated, or not at all sizes, or no templates or rows; empty if nothing
     failed.
     """
 
@@ -222,5 +221,4 @@ class Generated(Record, frozen=True, kw_only=True):
     returns: str = ""
     precision: Literal["ieee", "tf32"] = "ieee"
     torch: str = ""
-    is_only_case: bool = False
     reason: str = ""

@@ -12,10 +12,10 @@ import msgspec
 import pytest
 
 from generated import of_rows
-from kernelwright.model import Capture, Sizes, Unknown
+from kernelwright.model import Capture, Case, Sizes, TensorSpec, Unknown
 from kernelwright.worker.generate import series
-from kernelwright.worker.generate.series import ENDING_S, Series, _OutOfTime
-from kernelwright.worker.reference.load import load_problem
+from kernelwright.worker.generate.series import ENDING_S, MOST_CAPTURES, Series, _OutOfTime
+from kernelwright.worker.reference.load import LoadedProblem, load_problem
 
 PROBLEM = """
 import torch
@@ -62,6 +62,42 @@ def test_the_timed_sizes_are_captured_where_a_line_with_symbols_is_unknown(
     assert found.faults == {
         "captures at all sizes": "Inductor raised RuntimeError: the host code has the line new_form()"
     }
+
+
+def of_case(problem: LoadedProblem, case: Case, symbols: Any = None) -> Capture:
+    """A capture with the number of columns as a constant."""
+    numbers = problem.numbers(case)
+    columns = numbers["get_inputs[0]"]
+    spec = TensorSpec(shape=(numbers["rows"], columns), dtype="float32", stride=(columns, 1))
+    sizes = Sizes(values={}, shapes=(("rows", str(columns)),)) if symbols and symbols.values else None
+    return msgspec.structs.replace(TIMED, names=("x",), tensors=(spec,), sizes=sizes)
+
+
+def stated(*columns: int) -> str:
+    wide = "".join(f', dict(name="of_{one}", **{{"get_inputs[0]": {one}}})' for one in columns)
+    return f'CASES = [dict(name="timed"), dict(name="tall", rows=8192){wide}]'
+
+
+def test_a_stated_case_with_another_constant_has_a_capture_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(series, "capture", of_case)
+    found = made(tmp_path, 100.0, stated(32, 64)).ordinary()
+    assert [one.sizes and one.sizes.shapes for one in found] == [
+        (("rows", "16"),), (("rows", "32"),), (("rows", "64"),),
+    ]  # fmt: skip
+    several = made(tmp_path, 100.0, stated(32, 64, 128, 256))
+    assert len(several.ordinary()) == MOST_CAPTURES
+    assert [*several.faults] == ["captures of case of_256"]
+
+
+def test_without_symbols_every_stated_case_is_served_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(series, "capture", of_case)
+    monkeypatch.setattr(series, "numbers_to_try", lambda problem, case: [])
+    assert [one.tensors[0].shape for one in made(tmp_path, 100.0, stated(32)).ordinary()] == [
+        (4096, 16), (8192, 16), (4096, 32),
+    ]  # fmt: skip
+    assert made(tmp_path, 100.0, stated(32, 64, 128)).ordinary() == ()
 
 
 def test_symbols_take_half_of_the_time_and_are_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,11 +55,10 @@ def generate(job: Generate) -> Generated:
     allow_tf32(problem.precision == "tf32")
     series = Series(problem, base, job.limit_s)
     captures = series.ordinary()
-    is_only_case = not series.numbers or all(case is base or case.derived for case in problem.cases)
-    if not captures or (captures[0].sizes is None and not is_only_case):
+    if not captures:
         return Generated(reason="; ".join(series.faults.values()))
     structures = series.structures(captures[0])
-    templates = series.templates() if any(one.library_calls for one in captures[-1].parts) else ()
+    templates = series.templates() if any(one.library_calls for one in captures[0].parts) else ()
     return Generated(
         captures=captures,
         structures=structures,
@@ -71,7 +70,6 @@ def generate(job: Generate) -> Generated:
         returns=problem.specs(base).returns,
         precision=problem.precision,
         torch=str(torch.__version__),
-        is_only_case=is_only_case,
         reason="; ".join(f"{name}: {fault}" for name, fault in series.faults.items()),
     )
 

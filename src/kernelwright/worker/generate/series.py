@@ -1,5 +1,6 @@
 """Captures of a problem in several variants: ordinary kernels, templates in place of library calls, and rows in one
-piece in place of loops. Each is captured with symbols in place of sizes, or else with the sizes of the timed case."""
+piece in place of loops. Each is captured with symbols in place of sizes, or else with the sizes of the timed case; and
+again for each stated case with other numbers that the capture does not serve."""
 
 from __future__ import annotations
 
@@ -7,10 +8,13 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+from torch import Tensor
+
 from kernelwright.errors import ProblemError
+from kernelwright.inductor.several import serves
 from kernelwright.model import Capture, Case, Unknown
 from kernelwright.worker.generate.capture import capture
 from kernelwright.worker.generate.hints import whole_rows
@@ -32,6 +36,10 @@ AGAIN_S = 1.0
 """PyTorch goes on after some errors, whatever their kind: the next one follows."""
 
 
+MOST_CAPTURES = 4
+"""In one candidate: each has kernels of its own."""
+
+
 class _OutOfTime(BaseException):
     """No `Exception`: Inductor goes on after most of these."""
 
@@ -48,7 +56,6 @@ class Series:
         self.faults: dict[str, str] = {}
         self._cases = [problem.numbers(one) for one in problem.cases]
         self.attempts = numbers_to_try(problem, case)
-        self.numbers = self.attempts[0] if self.attempts else {}
 
     def ordinary(self) -> tuple[Capture, ...]:
         return self._captured("captures", nullcontext)
@@ -67,17 +74,17 @@ class Series:
         beside library calls are for mode `any`. first: the ordinary capture."""
         if templates and self.problem.library != "any":
             return ()
-        looped = _loops(first)
-        found = self._captured("rows", whole_rows) if looped else ()
-        return tuple(one for one in found if _loops(one) < looped)
+        found = self._captured("rows", whole_rows) if (looped := _loops(first)) else ()
+        return found if found and _loops(found[0]) < looped else ()
 
     def _captured(self, name: str, inside: Callable[[], AbstractContextManager[None]]) -> tuple[Capture, ...]:
-        """At all sizes, or where Inductor fails there, at those of the timed case; empty, with the fault in `faults`,
+        """At all sizes, or where Inductor fails there, at those of the stated cases; empty, with the fault in `faults`,
         where it fails at these, too. Raises `ProblemError`."""
         for numbers in list(self.attempts):
             try:
                 with inside(), self._until((time.process_time() + self._ends_s) / 2):
-                    return (_known(capture(self.problem, self.case, Symbols(numbers, self._cases))),)
+                    first = _known(capture(self.problem, self.case, Symbols(numbers, self._cases)))
+                return self._with_others(first, name, inside, numbers)
             except (Exception, _OutOfTime) as error:  # noqa: BLE001 - the next attempt has fewer symbols
                 self._note(f"{name} at all sizes", error)
                 if _is_late(error):
@@ -87,13 +94,40 @@ class Series:
                     self.attempts.remove(numbers)
         try:
             with inside(), self._until(self._ends_s):
-                return (capture(self.problem, self.case),)
+                first = capture(self.problem, self.case)
+            return self._with_others(first, name, inside, ())
         except (Exception, _OutOfTime) as error:
             if isinstance(error, ProblemError) and not _is_late(error):
                 raise
             self.faults.pop(f"{name} at all sizes", None)
             self._note(name, error)
             return ()
+
+    def _with_others(
+        self, first: Capture, name: str, inside: Callable[[], AbstractContextManager[None]], numbers: Collection[str]
+    ) -> tuple[Capture, ...]:
+        """The first capture, and one for each stated case whose numbers those before it do not serve. numbers: those
+        that become symbols; without any, empty where a stated case is not served. A backward has one capture."""
+        made = [first]
+        for case in [one for one in self.problem.cases if not one.derived and one is not self.case]:
+            outline = self.problem.outline(case)
+            named = zip(outline.input_names, outline.inputs, strict=True)
+            held = (*outline.module.named_parameters(), *outline.module.named_buffers())
+            given = {name: one for name, one in (*named, *held) if isinstance(one, Tensor)}
+            if any(serves(one, given) for one in made):
+                continue
+            values = self.problem.numbers(case)
+            symbols = Symbols({one: values[one] for one in numbers if values.get(one, 0) > 1}, self._cases)
+            try:
+                if len(made) == MOST_CAPTURES or first.backward is not None:
+                    raise RuntimeError(f"a candidate has at most {MOST_CAPTURES} captures, and one with a backward")
+                with inside(), self._until((time.process_time() + self._ends_s) / 2):
+                    made.append(_known(capture(self.problem, case, symbols)))
+            except (Exception, _OutOfTime) as error:  # noqa: BLE001 - the others serve their cases
+                self._note(f"{name} of case {case.name}", error)
+                if first.sizes is None:
+                    return ()
+        return tuple(made)
 
     @contextmanager
     def _until(self, ends_s: float) -> Iterator[None]:
