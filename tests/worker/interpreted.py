@@ -99,7 +99,7 @@ class Interpreted:
             arena.zero_()
             window(arena, LAYOUT, X).copy_(window(arena, LAYOUT, I).float().new_tensor(range(SIZE)))
             bench.ask(AddText(name="plan", plan=plan, kernels=source, branches=(answer.branches,)), seconds)
-            run = Run(plan="plan", order=order, filled=filled)
+            run = Run(plan="plan", order=order, filled=filled, is_watched=True)
             ended = of_replay(bench.ask(run, seconds), run)
             found = window(arena, LAYOUT, Y).tolist(), window(arena, LAYOUT, I).tolist()
         finally:

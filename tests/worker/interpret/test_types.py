@@ -7,16 +7,22 @@ import subprocess
 import sys
 
 PROGRAM = """
-from types import SimpleNamespace
+import math
+import warnings
+from functools import partial
 
+import numpy as np
 from triton.language import core
-from triton.language.semantic import TritonSemantic
+from triton.runtime import interpreter as triton_interpreter
+from triton.runtime.interpreter import TensorHandle
 
 from kernelwright.worker.interpret import types
 
 POINTER, CONST = core.pointer_type(core.float32), core.pointer_type(core.float32, const=True)
 ELEMENTS = [core.float32, core.int1, core.bfloat16, core.int64, POINTER, CONST, core.pointer_type(core.int64)]
 SHAPES = [[16], [1, 16], [16, 1], [16, 16], [256], [core.constexpr(4), 4], core.tuple([core.constexpr(2)])]
+SEMANTIC = triton_interpreter.interpreter_semantic
+warnings.simplefilter("ignore")  # NumPy on what divides by 0
 BAD = [[], [3], [1 << 30], (16,), [16.0], [True, 16], core.constexpr(16)]
 
 
@@ -39,39 +45,46 @@ def every():
     return found
 
 
-class Builder:
-    options = SimpleNamespace(sanitize_overflow=False)
+def value(dtype, shape):
+    data = np.arange(1, 1 + math.prod(shape), dtype=triton_interpreter._get_np_dtype(dtype)).reshape(shape or 1)
+    return core.tensor(TensorHandle(data, dtype), core.block_type(dtype, shape) if shape else dtype)
 
-    def create_broadcast(self, handle, shape):
-        return f"{handle} as {list(shape)}"
 
-    def create_splat(self, kind, handle):
-        return f"{handle} as {kind}"
+def values():
+    shapes = ([], [4], [1, 4], [4, 1], [2, 4])
+    return [value(dtype, shape) for dtype in (core.float32, core.int32, core.uint8, POINTER) for shape in shapes]
 
-    def __getattr__(self, name):
-        return lambda *values: str(values)
+
+def found(ask, *given):
+    try:
+        made = ask(*given)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    made = made if isinstance(made, tuple) else (made,)
+    return [(one.handle.data.dtype, str(one.handle.dtype), one.handle.data.tolist(), facts(one.type)) for one in made]
 
 
 def broadcasts():
-    semantic = TritonSemantic(Builder())
-    values = [core.tensor("s", core.float32), *(core.tensor(str(shape), core.block_type(core.float32, shape))
-              for shape in ([16], [1, 16], [16, 1], [16, 16], [4, 16]))]
-    found = []
-    for one in values:
-        for other in values:
-            try:
-                made = semantic.broadcast_impl_value(one, other)
-                found.append([(value.handle, facts(value)) for value in made])
-            except ValueError as error:
-                found.append(str(error))
-    return found
+    return [found(SEMANTIC.broadcast_impl_value, one, other) for one in values() for other in values()]
 
 
-before = every(), broadcasts()
+def operations():
+    numbers = [0, 0.0, -0.0, 2, 2.0, -1, 300, 1 << 40, True, False]
+    asked = [partial(SEMANTIC.add, sanitize_overflow=False), partial(SEMANTIC.mul, sanitize_overflow=False),
+             SEMANTIC.truediv, SEMANTIC.mod, SEMANTIC.and_, SEMANTIC.less_than,
+             lambda one, other: SEMANTIC.where(value(core.int1, [4, 1]), one, other)]  # fmt: skip
+    pairs = [(one, other) for one in values() for other in [*values(), *numbers]]
+    pairs += [(other, one) for one, other in pairs if type(other) is not core.tensor]
+    return [repr(found(ask, *pair)) for ask in asked for pair in pairs]
+
+
+before = every(), broadcasts(), operations()
 types.install()
 assert every() == before[0]
 assert every() == before[0]  # from what is kept
-assert broadcasts() == before[1]
+for _ in range(2):
+    assert broadcasts() == before[1]
+    assert operations() == before[2]
 float_block = core.block_type(core.float32, [16])
 assert float_block.shape is core.block_type(core.float32, [16]).shape
 assert float_block != core.block_type(core.int32, [16])

@@ -44,13 +44,14 @@ class AddText(Message[None], frozen=True, kw_only=True, tag="add text"):
 
 
 class Run(Message[list[str] | None], frozen=True, kw_only=True, tag="run"):
-    """Replay one call of a plan on the arena. order, filled: for an interpreter, which answers with the line of an
-    access that shares memory with another program ("" if it saw none), and those of loads without `other` that had
-    masked lanes. filled: which of these lines get other values there than 0."""
+    """Replay one call of a plan on the arena. order, filled, is_watched: for an interpreter. is_watched: whether it
+    answers with the line of an access that shares memory with another program ("" if it saw none), and those of loads
+    without `other` that had masked lanes. filled: which of these lines get other values there than 0."""
 
     plan: str
     order: Order = "forward"
     filled: tuple[str, ...] = ()
+    is_watched: bool = False
 
 
 class Prepare(Message[Captured], frozen=True, kw_only=True, tag="prepare"):

@@ -48,7 +48,7 @@ def kind_of(value: Any) -> Kind:
     while isinstance(value, core.constexpr):
         value = value.value
     if isinstance(value, tl.tensor):
-        return "tensor " + type_name(str(value.type))
+        return tensor_kind(value.type.name)
     if isinstance(value, tuple | list | core.tuple):
         return [kind_of(item) for item in value]
     if value is None or isinstance(value, bool | int | float | str):
@@ -63,9 +63,9 @@ def kind_of(value: Any) -> Kind:
 
 
 @cache
-def type_name(text: str) -> str:
-    """A type's text without the spelling of its shape: "<(64,), fp32>" and "<['64'], fp32>" become the same."""
-    return text.translate(str.maketrans("", "", "[]()' ")).replace(",,", ",")
+def tensor_kind(name: str) -> str:
+    """The kind of a tensor, by its type's name, in whose shape "<(64,), fp32>" and "<['64'], fp32>" are the same."""
+    return "tensor " + name.translate(str.maketrans("", "", "[]()' ")).replace(",,", ",")
 
 
 @dataclass

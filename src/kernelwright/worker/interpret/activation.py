@@ -17,7 +17,7 @@ import triton.language as tl
 from triton.language import core
 from triton.runtime import interpreter as triton_interpreter
 
-from kernelwright.worker.compile.branches import DIFFERS, UNROLLED, Branches, Kind, Path, Way, kind_of, type_name
+from kernelwright.worker.compile.branches import DIFFERS, UNROLLED, Branches, Kind, Path, Way, kind_of, tensor_kind
 from kernelwright.worker.compile.instrument import Sites
 
 
@@ -178,6 +178,8 @@ def _number(value: Any) -> Any:
 
 def taken(kind: Kind, value: Any) -> Any:
     """A value converted to the compiler's kind; raises Mismatch."""
+    if type(value) is tl.tensor and kind == tensor_kind(value.type.name):
+        return value
     if type(value) is core.constexpr:
         value = value.value
     if isinstance(kind, list):
@@ -187,10 +189,7 @@ def taken(kind: Kind, value: Any) -> Any:
         same = all(made is item for made, item in zip(items, value, strict=True))
         return value if same else tuple(items)
     if kind.startswith("tensor "):
-        if isinstance(value, tl.tensor):
-            if type_name(str(value.type)) == kind[7:]:
-                return value
-        elif isinstance(value, bool | int | float):
+        if isinstance(value, bool | int | float):
             return _number_as(kind[7:], value)
     elif isinstance(value, tl.tensor):
         if value.handle is not None and _is_constant(kind, value):

@@ -139,7 +139,7 @@ def _branching_on_one(patch: Callable[[Any, Any], None]) -> Callable[[Any, Any],
         is_true = tensor.__bool__
 
         def checked(self: Any) -> bool:
-            _refuse_many(self.handle, self.type)
+            refuse_many(self.handle, self.type)
             return bool(is_true(self))
 
         scope.set_attr(tensor, "__bool__", checked)
@@ -151,12 +151,13 @@ def _spreading_one(splat: Callable[..., Any]) -> Callable[..., Any]:
     """A block of one number; raises `ManyNumbers` for a number that is many here."""
 
     def spread(self: Any, block: Any, number: Any) -> Any:
-        _refuse_many(number, number.dtype)
+        refuse_many(number, number.dtype)
         return splat(self, block, number)
 
     return spread
 
 
-def _refuse_many(handle: Any, kind: Any) -> None:
+def refuse_many(handle: Any, kind: Any) -> None:
+    """Raise `ManyNumbers` for a number that is many here."""
     if handle.data.size > 1 and not kind.is_block():
         raise ManyNumbers("a value that stands for many numbers decides a branch or fills a block")

@@ -122,6 +122,7 @@ def install() -> None:
                 setattr(module, name, _outside(function))
     builder.set_grid_idx = _launching(builder.set_grid_idx)
     triton_interpreter._implicit_cvt = _with_flags(triton_interpreter._implicit_cvt)
+    triton_interpreter._patch_attr = _direct
     triton_interpreter._patch_lang = _once_a_replay(triton_interpreter._patch_lang)
     triton_interpreter._get_np_dtype = _looked_up_once(triton_interpreter._get_np_dtype)
     options = triton_interpreter.interpreter_builder.options
@@ -130,6 +131,18 @@ def install() -> None:
     executor.__call__ = _named(executor.__call__)
     types.install()
     combine.install()
+
+
+def _direct(owner: Any, name: str, builtin: Any, builder: Any, scope: Any) -> None:
+    """Patch a builtin of the language with one that Triton's semantic is given to, without the two functions of Triton
+    around it that look for one."""
+    function = getattr(builtin, "__wrapped__", builtin)
+
+    def called(*arguments: Any, **keywords: Any) -> Any:
+        keywords["_semantic"] = triton_interpreter.interpreter_semantic
+        return function(*arguments, **keywords)
+
+    scope.set_attr(owner, name, called)
 
 
 class _Kept:
@@ -145,9 +158,13 @@ def _once_a_replay(patch: Callable[[Any], Any]) -> Callable[[Any], Any]:
     time; here the replacements found in one replay are used again where a replay begins with a kernel whose file
     imports the language in the same way."""
     known: dict[tuple[ModuleType, ...], list[tuple[Any, str, Any]]] = {}
+    imports: dict[tuple[int, int], tuple[ModuleType, ...]] = {}  # by the file that the function is in
 
     def patched(function: Any) -> _Kept:
-        seen = tuple(value for value in function.__globals__.values() if value is tl or value is core)
+        names = function.__globals__
+        if (file := (id(names), len(names))) not in imports:
+            imports[file] = tuple(value for value in names.values() if value is tl or value is core)
+        seen = imports[file]
         if seen in _state.patches:
             return _Kept()
         if _state.patches:  # what is patched already is not found again, so the list would be incomplete

@@ -32,10 +32,11 @@ class InterpreterBench:
         self.arena = torch.empty(0, dtype=torch.uint8)
         self.launcher: Launcher | None = None
         self.plans: dict[str, AddText] = {}
-        self.noted: dict[str, list[str]] = {}
 
-    def run(self, sent: AddText, order: Order, filled: tuple[str, ...] = ()) -> list[str]:
-        """One call of the plan on the arena. Returns what its first call showed: the line of the first access that
+    def run(
+        self, sent: AddText, order: Order, filled: tuple[str, ...] = (), is_watched: bool = False
+    ) -> list[str] | None:  # fmt: skip
+        """One call of the plan on the arena. Returns what a watched one showed: the line of the first access that
         shares memory with another program ("" if there is none), and those of loads with lanes that are not defined.
 
         Programs run in the usual order where one waits for another one.
@@ -47,7 +48,6 @@ class InterpreterBench:
             self.arena = torch.frombuffer(mmap.mmap(self.descriptor, layout.nbytes), dtype=torch.uint8)
         replay, memory = Replay(sent.plan, self.launcher, self.arena, layout), self.arena[: layout.nbytes]
         before = None if order == "forward" else memory.clone()
-        is_watched = sent.name not in self.noted
         try:
             with interpreter.running(self.arena, sent.branches, order, is_watched, filled) as noted:
                 replay.run()
@@ -55,10 +55,8 @@ class InterpreterBench:
             if before is None:
                 raise
             memory.copy_(before)
-            return self.run(sent, "forward", filled)
-        if is_watched:
-            self.noted[sent.name] = [noted.sharing.found, *noted.undefined]
-        return self.noted[sent.name]
+            return self.run(sent, "forward", filled, is_watched)
+        return [noted.sharing.found, *noted.undefined] if is_watched else None
 
 
 def main(channel: Channel, options: Options) -> None:
@@ -80,8 +78,8 @@ def answer_to(bench: InterpreterBench, message: ToInterpreter) -> Done | Failure
         match message:
             case AddText(name=name):
                 remember(bench.plans, name, message)
-            case Run(plan=name, order=order, filled=filled):
-                return Done(value=bench.run(bench.plans[name], order, filled))
+            case Run(plan=name, order=order, filled=filled, is_watched=is_watched):
+                return Done(value=bench.run(bench.plans[name], order, filled, is_watched))
     except interpreter.Outside as error:
         return Failure(status=Status.RUNTIME_ERROR, reason=str(error))
     except interpreter.Diverged as error:

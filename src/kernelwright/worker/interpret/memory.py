@@ -25,7 +25,7 @@ class Outside(Exception):
 class Accesses:
     """first, last: address range of the arena. lines: the candidate's statements by line of the kernels' file.
     undefined: those of loads without `other` that had masked lanes, whose values are 0 here and not defined on a GPU.
-    filled: which of these get other values instead (NaN, FILLER)."""
+    filled: which of these get other values instead (NaN, FILLER). is_watched: whether any of this is noted."""
 
     first: int = 0
     last: int = 0
@@ -34,10 +34,11 @@ class Accesses:
     lines: dict[int, str] = field(default_factory=dict)
     undefined: dict[str, None] = field(default_factory=dict)
     filled: Sequence[str] = ()
+    is_watched: bool = False
 
     def begin(self, first: int, nbytes: int, is_watched: bool, filled: Sequence[str]) -> None:
-        """Begin a replay on this memory. is_watched: whether to note what programs share."""
-        self.first, self.last, self.filled = first, first + nbytes, filled
+        """Begin a replay on this memory. is_watched: whether to note what programs share, and undefined lanes."""
+        self.first, self.last, self.filled, self.is_watched = first, first + nbytes, filled, is_watched
         self.undefined.clear()
         if is_watched:
             self.sharing.watch(first, nbytes)
@@ -65,7 +66,7 @@ def _with_other(load: Callable[..., Any]) -> Callable[..., Any]:
     """A masked load that notes masked lanes without `other`, and fills those of `accesses.filled`."""
 
     def loaded(self: Any, pointers: Any, mask: Any, other: Any, *more: Any, **options: Any) -> Any:
-        if other is None and not np.all(mask.data):
+        if other is None and (accesses.is_watched or accesses.filled) and not np.all(mask.data):
             line = _line()
             accesses.undefined[line] = None
             if line in accesses.filled:

@@ -261,10 +261,10 @@ def replayed(
         placed = place(subject, case, draw, plan, fresh)
         start_s = time.monotonic()
         sent = subject.replayable(plan)
-        run = Run(plan=sent.name, order=order, filled=filled)
-        noted = subject.processes.ask_bench(run, limit_s, plan=sent)
-        if noted and plan is subject.plans[case]:
-            subject.noted.setdefault(case, noted)
+        is_watched = plan is subject.plans[case] and case not in subject.noted
+        run = Run(plan=sent.name, order=order, filled=filled, is_watched=is_watched)
+        if noted := subject.processes.ask_bench(run, limit_s, plan=sent):
+            subject.noted[case] = noted
         subject.replayed_s += time.monotonic() - start_s
     except Ended as ended:
         if ended.whole:
