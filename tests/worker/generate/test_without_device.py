@@ -148,6 +148,13 @@ def test_a_bilinear_layer_is_a_product_and_a_sum() -> None:
     torch.testing.assert_close(found, layer(x, y))
 
 
+def test_resizing_to_the_size_that_is_there_is_a_copy() -> None:
+    x = torch.randn(1, 2, 3, 4)
+    for size, name in ((x.shape[2:], "clone"), ((3, 5), "upsample_bilinear2d")):
+        _, called = operators_of(partial(F.interpolate, x, size=size, mode="bilinear"))
+        assert [one.partition(".")[0] for one in called] == [name]
+
+
 def test_classes_are_counted_from_values_where_no_number_is_given() -> None:
     rows = torch.tensor([[2, 0], [1, 4]])
     with WithoutDevice():

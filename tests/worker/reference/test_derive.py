@@ -437,6 +437,17 @@ def test_a_number_is_tried_again_beside_smaller_sizes_where_the_case_is_too_larg
     assert elements(problem, found[SMALL]) < MOST_ELEMENTS
 
 
+def test_a_limit_in_the_ratio_of_a_size_that_changes_without_it_stays(tmp_path: Path) -> None:
+    """No kernel can know a limit that is computed from nothing that it gets, such as the height of a camera's image."""
+    text = text_of(
+        "return torch.where(x < HEIGHT, x, -1.0)", "points, cameras, HEIGHT = 3000, 6, 900",
+        "torch.randn(points, cameras)",
+    )  # fmt: skip
+    found = derive(loaded(tmp_path, text))
+    assert [case.params.get("HEIGHT", 900) for case in found.cases] == [900] * 3
+    assert len({case.params.get("cameras", 6) for case in found.cases}) > 1
+
+
 def test_a_factor_that_equals_a_size_stays(tmp_path: Path) -> None:
     """Rows and columns shrink only together, and the factor has the same value."""
     text = text_of("return x @ x * FACTOR", "rows, columns, FACTOR = 1024, 1024, 1024", "torch.randn(rows, columns)")

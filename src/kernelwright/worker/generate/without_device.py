@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import SymFloat, SymInt, Tensor
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.overrides import TorchFunctionMode
 
 from kernelwright.worker.generate.half_factors import HALF
@@ -215,6 +216,15 @@ def _one_hot(input: Tensor, num_classes: Any = -1) -> Tensor | None:
     return (input.unsqueeze(-1) == torch.arange(num_classes, device=input.device)).long()
 
 
+def _interpolate(input: Tensor, size: Any = None, *args: Any, **named: Any) -> Tensor | None:
+    """`interpolate` to the size that is there, which copies; torch's decomposition multiplies the neighbour by 0, which
+    makes NaN of infinity. None to others."""
+    sides = input.shape[2:]
+    sizes = size if isinstance(size, list | tuple) else [size] * len(sides)
+    is_same = size is not None and all(statically_known_true(a == b) for a, b in zip(sizes, sides, strict=True))
+    return input.clone() if is_same else None
+
+
 def _attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
     is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
@@ -239,6 +249,6 @@ def _attention(
 
 COMPOSED: Mapping[Any, Callable[..., Tensor | None]] = {
     torch.nn.functional.embedding_bag: _bag, torch.nn.functional.bilinear: _bilinear, torch.cdist: _cdist,
-    torch.stft: _stft,
+    torch.stft: _stft, torch.nn.functional.interpolate: _interpolate,
     torch.nn.functional.one_hot: _one_hot, torch.nn.functional.scaled_dot_product_attention: _attention,
 }  # fmt: skip

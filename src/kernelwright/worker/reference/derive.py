@@ -197,12 +197,14 @@ class Search:
         return f"; together with {', '.join(one for one in equal if one != name)}: ".join(whys)
 
     def _factor(self, sizes: dict[str, int], before: Trace, found: Trace, changed: dict[str, int]) -> str:
-        """Why one of several changed numbers is no size but a factor that equals one, which has to stay; "" if none
-        is. A factor changes where no size does."""
-        if len(changed) == 1 or {*changed} in self.related or factors(before) == factors(found):
+        """Why one of several changed numbers is no size but a factor that equals one, or an operand in the ratio of one
+        that could change without it: it has to stay. "" if none is. Such a number changes where no size does."""
+        if len(changed) == 1 or {*changed} in self.related or factors(before, True) == factors(found, True):
             return ""
-        alone = (self.attempt({**sizes, name: value}) for name, value in changed.items())
-        return next((why for why in alone if isinstance(why, OtherFactor)), "")
+        alone = [self.attempt({**sizes, name: value}) for name, value in changed.items()]
+        is_other = any(isinstance(one, Trace) for one in alone) and len({*changed.values()}) > 1
+        whys = [why for why in alone if isinstance(why, OtherFactor)]
+        return whys[0] if whys and (is_other or factors(before) != factors(found)) else ""
 
     def shrunk(self) -> dict[str, int]:
         """Sizes with at most ROWS rows, WANTED_ELEMENTS, WANTED_MADE and WANTED_FLOP, as far as the problem allows."""

@@ -57,8 +57,8 @@ OPERAND = "other"
 PUT = {"scalar_tensor": "s", "masked_fill": "value", "masked_fill_": "value"}
 """A number that takes the place of elements, such as an index past the last one. It may change as an operand does."""
 
-SCALED = {"mul": OPERAND, "div": OPERAND}
-"""Factors, such as the number of terms by which a sum is divided."""
+SCALED = ("mul", "div")
+"""Operators whose operands are factors, such as the number of terms by which a sum is divided."""
 
 RANDOM_FILLS = {"uniform_": {"from", "to"}, "normal_": {"mean", "std"}}
 """Arguments that an initialisation computes from the sizes of a parameter; they may differ."""
@@ -78,7 +78,7 @@ show a change of them, for example behind a view."""
 
 
 class OtherFactor(str):
-    """A difference in an argument of SCALED, in words."""
+    """A difference in a number that is an operand, in words."""
 
 
 def difference(base: Trace, other: Trace) -> str:
@@ -125,7 +125,7 @@ def _call_differences(one: Call, two: Call, base: Trace, other: Trace) -> Iterat
         may_scale = is_linked or argument in (OPERAND, PUT.get(name))
         if may_scale and _is_scaled(value, found, base, other):
             continue
-        kind = OtherFactor if argument == SCALED.get(name) else str
+        kind = OtherFactor if argument == OPERAND else str
         yield kind(f"{name} would get {argument} = {_shown(found)} instead of {_shown(value)}")
     for argument in LINKED.get(name, ()):
         value, found = one.arguments.get(argument), two.arguments.get(argument)
@@ -271,11 +271,10 @@ def _read(traced: Trace) -> list[str]:
     return [name for name in traced.given if not name.startswith("output ")]
 
 
-def factors(traced: Trace) -> list[Any]:
-    """The numbers that the operators of SCALED get."""
-    return [one.arguments.get(argument) for one in traced.calls
-            if (argument := SCALED.get(one.operator)) is not None
-            and not isinstance(one.arguments.get(argument), Seen)]  # fmt: skip
+def factors(traced: Trace, every: bool = False) -> list[Any]:
+    """The numbers that the operators of SCALED get. every: that all operators get as operands."""
+    found = [one.arguments.get(OPERAND) for one in traced.calls if every or one.operator in SCALED]
+    return [one for one in found if not isinstance(one, Seen)]
 
 
 def growth(before: Trace, after: Trace) -> str:
