@@ -80,7 +80,8 @@ def tile_of_product(
     shared_bytes: int, major: int,
 ) -> dict[str, int]:  # fmt: skip
     """For products with many rows in half precision. products: of one x, each with its sums in registers. steps: what
-    is done to the result. result_bytes: of an element. major: of the GPU's capability."""
+    is done to the result. result_bytes: of an element, and of one that is read with it, such as a residual's. major: of
+    the GPU's capability."""
     if major < FIRST_TMA:
         return {**tile_for(2, shared_bytes, columns), "GROUP_M": 8, "FLATTEN": 0}
 

@@ -91,6 +91,22 @@ def test_a_stated_case_with_another_constant_has_a_capture_of_its_own(
     assert [*several.faults] == ["captures of case of_256"]
 
 
+def test_the_symbols_that_serve_most_cases_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers that the file divides by keep a size where they are symbols, too."""
+
+    def capture(problem: LoadedProblem, case: Case, symbols: Any) -> Capture:
+        found = of_case(problem, case, symbols)
+        wide = Sizes(values={}, shapes=(("rows", "columns"),))
+        return found if "divisor" in symbols.numbers else msgspec.structs.replace(found, sizes=wide)
+
+    monkeypatch.setattr(series, "capture", capture)
+    tried = [{"rows": 4096, "divisor": 8}, {"rows": 4096}]
+    monkeypatch.setattr(series, "numbers_to_try", lambda problem, case: [*tried])
+    found = made(tmp_path, 100.0, stated(32))
+    assert [one.sizes and one.sizes.shapes for one in found.ordinary()] == [(("rows", "columns"),)]
+    assert found.attempts == tried[::-1]
+
+
 def test_without_symbols_every_stated_case_is_served_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(series, "capture", of_case)
     monkeypatch.setattr(series, "numbers_to_try", lambda problem, case: [])

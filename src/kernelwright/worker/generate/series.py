@@ -46,14 +46,15 @@ class _OutOfTime(BaseException):
 
 class Series:
     """case: the timed one. limit_s: processor time of the process, after which it gives no answer. faults: what
-    Inductor failed at, by name of the variant. attempts: the numbers that become symbols, first all, then those that
-    the Model is not given.
+    Inductor failed at, by name of the variant. attempts: the numbers that become symbols, first those of the attempt
+    that serves most cases.
     """
 
     def __init__(self, problem: LoadedProblem, case: Case, limit_s: float) -> None:
         self._ends_s = time.process_time() + limit_s - ENDING_S
         self.problem, self.case = problem, case
         self.faults: dict[str, str] = {}
+        self._given: dict[str, dict[str, Tensor]] = {}
         self._cases = [problem.numbers(one) for one in problem.cases]
         self.attempts = numbers_to_try(problem, case)
 
@@ -80,11 +81,13 @@ class Series:
     def _captured(self, name: str, inside: Callable[[], AbstractContextManager[None]]) -> tuple[Capture, ...]:
         """At all sizes, or where Inductor fails there, at those of the stated cases; empty, with the fault in `faults`,
         where it fails at these, too. Raises `ProblemError`."""
+        made = list[tuple[Capture, dict[str, int]]]()
         for numbers in list(self.attempts):
             try:
                 with inside(), self._until((time.process_time() + self._ends_s) / 2):
-                    first = _known(capture(self.problem, self.case, Symbols(numbers, self._cases)))
-                return self._with_others(first, name, inside, numbers)
+                    made.append((_known(capture(self.problem, self.case, Symbols(numbers, self._cases))), numbers))
+                if name != "captures" or not self._refused(made[-1][0]):
+                    break
             except (Exception, _OutOfTime) as error:  # noqa: BLE001 - the next attempt has fewer symbols
                 self._note(f"{name} at all sizes", error)
                 if _is_late(error):
@@ -92,6 +95,10 @@ class Series:
                     break
                 if name == "captures":
                     self.attempts.remove(numbers)
+        if made:
+            first, numbers = min(made, key=lambda one: len(self._refused(one[0])))
+            self.attempts.sort(key=lambda one: one is not numbers)
+            return self._with_others(first, name, inside, numbers)
         try:
             with inside(), self._until(self._ends_s):
                 first = capture(self.problem, self.case)
@@ -103,18 +110,27 @@ class Series:
             self._note(name, error)
             return ()
 
+    def _refused(self, *made: Capture) -> list[Case]:
+        """The cases that none of the captures serves."""
+        return [one for one in self.problem.cases if not any(serves(other, self._tensors(one)) for other in made)]
+
+    def _tensors(self, case: Case) -> dict[str, Tensor]:
+        """The arguments of host code, by name, on fake tensors."""
+        if case.name not in self._given:
+            outline = self.problem.outline(case)
+            named = zip(outline.input_names, outline.inputs, strict=True)
+            held = (*outline.module.named_parameters(), *outline.module.named_buffers())
+            self._given[case.name] = {name: one for name, one in (*named, *held) if isinstance(one, Tensor)}
+        return self._given[case.name]
+
     def _with_others(
         self, first: Capture, name: str, inside: Callable[[], AbstractContextManager[None]], numbers: Collection[str]
     ) -> tuple[Capture, ...]:
         """The first capture, and one for each stated case whose numbers those before it do not serve. numbers: those
         that become symbols; without any, empty where a stated case is not served. A backward has one capture."""
         made = [first]
-        for case in [one for one in self.problem.cases if not one.derived and one is not self.case]:
-            outline = self.problem.outline(case)
-            named = zip(outline.input_names, outline.inputs, strict=True)
-            held = (*outline.module.named_parameters(), *outline.module.named_buffers())
-            given = {name: one for name, one in (*named, *held) if isinstance(one, Tensor)}
-            if any(serves(one, given) for one in made):
+        for case in self.problem.cases:
+            if case.derived or case not in self._refused(*made):
                 continue
             values = self.problem.numbers(case)
             symbols = Symbols({one: values[one] for one in numbers if values.get(one, 0) > 1}, self._cases)

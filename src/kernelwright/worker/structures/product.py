@@ -9,6 +9,7 @@ while it stores the last. What is done to each element of the result is computed
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,6 +33,8 @@ LEAST_WORK = 1 << 28
 
 COPIED = 512
 """Numbers of a row that a program copies, as in gallery/matmul."""
+
+LOADED = re.compile(r"tl\.load\((\w+)_ptr")
 
 IDEA = """\
 A product in half precision whose tiles the GPU's copy engine fetches by descriptors that the host makes. Factors \
@@ -245,17 +248,21 @@ def _written(made: Fused) -> Found | None:
         "read": [f"{name}_given, {name}_strides, {name}_form = product_read({name}, "
                  f"{'block_m, block_k' if name == 'x' else 'block_k, block_n'})" for name in given],
     }  # fmt: skip
-    config = _config(made, len(sums), len(epilogue))
+    config = _config(made, len(sums), epilogue, arguments)
     structure = Structure(function="product", source=TEXT, idea=IDEA, config=config, shape=(), like=0)
     return made.as_found(arguments, structure, {"copied": str(COPIED)}, lines, given)
 
 
-def _config(made: Fused, products: int, steps: int) -> dict[str, int]:
+def _config(made: Fused, products: int, epilogue: list[str], arguments: Arguments) -> dict[str, int]:
     gpu: Any = torch.cuda.get_device_properties(0)
     result = made.root.meta["val"]
     *batches, rows, _ = map(hint_of, factors(made.first)[0].meta["val"].shape)
+    # A tile that is read changes its layout in shared memory, one after the other.
+    read = {name for line in epilogue if "[:, None]" in line and "[None, :]" in line for name in LOADED.findall(line)}
+    read_bytes = max((arguments.tensors[name].meta["val"].dtype.itemsize for name in read), default=0)
     found = tile_of_product(
-        math.prod(batches), rows, hint_of(result.shape[-1]), products, steps, result.dtype.itemsize,
+        math.prod(batches), rows, hint_of(result.shape[-1]), products, len(epilogue),
+        result.dtype.itemsize + read_bytes,
         gpu.multi_processor_count, gpu.shared_memory_per_block_optin, gpu.major,
     )  # fmt: skip
     return {name.upper(): value for name, value in found.items()}
