@@ -9,9 +9,9 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional as F
 
-from kernelwright.worker.generate.windows import WINDOWS, depthwise
+from kernelwright.worker.generate.windows import WINDOWS, added_up, depthwise
 
-POOL_2D, POOL_3D, _ = WINDOWS.values()
+POOL_2D, POOL_3D, *_ = WINDOWS.values()
 
 
 @pytest.mark.parametrize(
@@ -80,3 +80,22 @@ def test_they_are_those_of_the_library(
 def test_products_and_large_windows_stay(weight: tuple[int, ...], changed: dict[str, Any]) -> None:
     given = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "transposed": False, "output_padding": (0, 0)}
     assert depthwise(torch.randn(1, 4, 9, 9), torch.randn(*weight), None, **{**given, **changed}) is NotImplemented
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim", "size", "step"),
+    [((3, 40), 1, 8, 2), ((3, 41), 1, 8, 3), ((40, 3), 0, 5, 5), ((2, 40, 3), 1, 4, 7), ((41,), 0, 8, 3)],
+)
+def test_windows_that_overlap_are_added_up(shape: tuple[int, ...], dim: int, size: int, step: int) -> None:
+    windows = torch.randn(torch.zeros(shape).unfold(dim, size, step).shape, dtype=torch.float64)
+    expected = torch.ops.aten.unfold_backward(windows, shape, dim, size, step)
+    torch.testing.assert_close(added_up(windows, shape, dim, size, step), expected)
+
+
+def test_as_many_operators_add_up_windows_as_lie_on_one_another() -> None:
+    """Torch's own has some for each element of a window where it does not know how many windows there are."""
+    size = lambda x: [2, x.shape[1] // 2 * 32 + 64]  # noqa: E731
+    call = lambda x: torch.ops.aten.unfold_backward(x, size(x), 1, 64, 16)  # noqa: E731
+    table = {**torch._decomp.core_aten_decompositions(), **WINDOWS}
+    graph = make_fx(call, table, tracing_mode="symbolic")(torch.randn(2, 9, 64))
+    assert len(graph.graph.nodes) < 64

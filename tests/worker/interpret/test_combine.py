@@ -147,6 +147,16 @@ def test_a_function_that_fills_a_block_is_called_for_each_pair(machine: Interpre
     assert (ran.status, ran.y) == ("passed", [2.0 * number for number in range(16)])
 
 
+def test_a_function_that_fills_a_block_of_known_type_is_called_for_each_pair(
+    machine: Interpreted,
+) -> None:
+    rows = "rows = tl.reshape(tl.load(x + tl.arange(0, 64) // 4), (4, 16))"
+    known = "block = tl.full((16,), 0.0, tl.float32) + tl.load(x)"
+    least = FILLS.replace("return a + tl.max(c, axis=0)", "return tl.min(c)")
+    ran = machine.run(rows, known, STORED.format("tl.reduce(rows, 0, filled)"), more=least)
+    assert (ran.status, ran.y) == ("passed", [12.0 + number // 4 for number in range(16)])
+
+
 def test_whole_numbers_wrap(machine: Interpreted) -> None:
     ran = machine.run("big = tl.full((16,), 1 << 30, tl.int32)", "tl.store(i, tl.sum(big).to(tl.int64))",
                       "tl.store(i + 1, tl.reduce(big, 0, add).to(tl.int64))", more=ADD)  # fmt: skip

@@ -79,6 +79,8 @@ def prepare() -> None:
     _replace(fuse_attention, "_sfdp_init", lambda *args, **kwargs: None)
 
     stop_at_lines()
+    for operator in WINDOWS.keys() & torch._decomp.decomposition_table.keys():  # fake tensors run these, too
+        torch._decomp.decomposition_table[operator] = WINDOWS[operator]
     extremes.install()
     ranks.install()
     # Hashes over Triton's installation, 0.4 s of processor time each, for caches that are not read.

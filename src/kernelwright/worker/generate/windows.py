@@ -8,6 +8,9 @@ divisor.
 Depthwise convolutions have no matrix product for the tensor cores, and the library is slow at them: on an H200, a
 kernel that reads x once takes a quarter of the library's time (gallery/depthwise_conv2d). They become sums of shifted
 inputs, which Inductor fuses with the operators around them.
+
+So do overlapping windows that are added up (`istft`, the gradient of `unfold`): torch's own decomposition has an
+operator for each element of a window where the number of windows is a symbol.
 """
 
 from __future__ import annotations
@@ -83,8 +86,22 @@ def depthwise(
     return total if bias is None or total is None else total + bias.view(-1, *[1] * sides)
 
 
+def added_up(windows: Tensor, input_size: Sequence[Any], dimension: int, size: int, step: int) -> Tensor:
+    """The decomposition of `aten.unfold_backward`: the windows in parts of `step` elements, each part with those of the
+    windows before that lie on it."""
+    if not input_size:
+        return windows.squeeze(0).clone()
+    dim, parts = dimension % len(input_size), math.ceil(size / step)
+    x = pad(windows.movedim(dim, -2), (0, parts * step - size)).unflatten(-1, (parts, step))
+    total = sum(pad(x.select(-2, part), (0, 0, part, parts - 1 - part)) for part in range(parts))
+    assert isinstance(total, Tensor)
+    left = input_size[dim] - (windows.shape[dim] + parts - 1) * step
+    return pad(total.flatten(-2), (0, left)).movedim(-1, dim).contiguous()
+
+
 WINDOWS: dict[Any, Callable[..., Any]] = {
     aten.avg_pool2d.default: _along_sides(aten.avg_pool2d.default, 2),
     aten.avg_pool3d.default: _along_sides(aten.avg_pool3d.default, 3),
     aten.convolution.default: depthwise,
+    aten.unfold_backward.default: added_up,
 }
