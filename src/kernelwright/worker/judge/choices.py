@@ -162,12 +162,15 @@ class Choosing(TorchDispatchMode):
         self.picks: list[Pick] = []
         self.calls, self.last, self.met_nan, self.met_free = 0, False, False, False
         self.ran: set[str] = set()
+        self.rows: dict[Any, Choice | None] = {}  # of these operators
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         made = func(*args, **kwargs)
-        self.ran.add(_named(func))
-        row = next((one for one in CHOICES.values() if one.is_for(func)), None)
+        if func not in self.rows:
+            self.ran.add(_named(func))
+            self.rows[func] = next((one for one in CHOICES.values() if one.is_for(func)), None)
+        row = self.rows[func]
         return made if row is None else row.made(self, func, made, _arguments(func, args, kwargs))
 
     def chosen(self, func: Any, made: Any, given: dict[str, Any]) -> Any:

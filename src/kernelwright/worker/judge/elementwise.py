@@ -55,9 +55,11 @@ def sensitivities(wide: Instance, exact: tuple[Tensor, ...], seed: int) -> list[
     largest = [
         None if is_whole(output.dtype) else torch.zeros_like(output, dtype=real(output.dtype)) for output in exact
     ]
-    moving = _moving(wide)
+    moving, stepped = _moving(wide), copied(wide)
     for direction in range(DIRECTIONS):
-        made = _moved_outputs(copied(wide), f"{seed} direction {direction}", moving)
+        for one, own in zip(_tensors(stepped), _tensors(wide), strict=True):
+            one.copy_(own)
+        made = _moved_outputs(stepped, f"{seed} direction {direction}", moving)
         if made is None:
             return [None] * len(exact)
         for known, moved, output in zip(largest, made, exact, strict=True):

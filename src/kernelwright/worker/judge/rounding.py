@@ -22,7 +22,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-from kernelwright.worker.reference.instance import Instance, Watching, cast, is_float8, outputs
+from kernelwright.worker.reference.instance import Instance, Watching, cast, given, is_float8, outputs
 from kernelwright.worker.reference.pieces import pieces
 
 
@@ -75,7 +75,9 @@ def roughly(
     the two reads, and this call leaves its own there.
     """
     shifted = shifted if shifted is not None else []
-    with sdpa_kernel(SDPBackend.MATH), Rough(dtype, seed, shifted, reading, share):
+    with sdpa_kernel(SDPBackend.MATH), Rough(dtype, seed, shifted, reading, share) as rough:
+        floats = [one for _, one in given(wide) if one.dtype == torch.float64]
+        rough.sure.update(_storage_of(one) for one in floats if rough.is_all_exact(one))
         return outputs(wide)
 
 
@@ -144,7 +146,8 @@ def _narrow(number: float) -> float:
 
 
 class Rough(TorchDispatchMode):
-    """Adds rounding errors to intermediate results, and computes operators as ROWS says."""
+    """Adds rounding errors to intermediate results, and computes operators as ROWS says. sure: the memory of tensors
+    that live as long as this reading, do not change, and get no errors."""
 
     def __init__(self, dtype: torch.dtype, seed: int, shifted: list[Tensor], reading: Reading, share: float) -> None:
         super().__init__()
@@ -155,6 +158,7 @@ class Rough(TorchDispatchMode):
         self.held = torch.float32 if dtype == torch.float64 else dtype  # no wider dtype shows what float64 rounds
         self.seed = seed + reading.number
         self.generators: dict[torch.device, torch.Generator] = {}
+        self.sure: set[int] = set()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -169,7 +173,7 @@ class Rough(TorchDispatchMode):
         rows = [row for row in ROWS.values() if name in row.operators]
         made = next((row.instead(self, func, *args, **kwargs) for row in rows if row.instead is not None), None)
         if made is None:
-            args, kwargs = tree_map(self.read, args), tree_map(self.read, kwargs)
+            args, kwargs = self.read(args), {name: self.read(value) for name, value in kwargs.items()}
             made = func(*args, **kwargs)
         if rows and all(one is None or one.dtype == torch.float64 for one in tree_leaves(made)):
             for row in rows:
@@ -185,15 +189,23 @@ class Rough(TorchDispatchMode):
         return other if other.shape == x.shape else x
 
     def read(self, value: Any) -> Any:
+        if isinstance(value, tuple | list):
+            return type(value)(map(self.read, value))
         if not isinstance(value, Tensor) or value.dtype != torch.float64:
             return value
-        part = self.part(value)  # always: a read has its number also where it rounds nothing
-        if value.numel() > LARGE_ELEMENTS and all(bool(self.is_exact(one).all()) for one in pieces(value)):
-            return value  # a large input: what follows takes several times its memory
-        return torch.where(self.is_exact(value), value, value * (1 + self.eps * part))
+        is_sure = _storage_of(value) in self.sure
+        if is_sure and self.reading.signs is None:
+            return value
+        part = self.part(value)  # with signs, a read has its number also where it rounds nothing
+        if is_sure or (value.numel() > LARGE_ELEMENTS and self.is_all_exact(value)):
+            return value  # what follows takes several times the memory of a large input
+        return torch.where(value.to(self.held) == value, value, torch.addcmul(value, value, part, value=self.eps))
 
     def is_exact(self, value: Tensor) -> Tensor:
         return _is_held(value, self.held)
+
+    def is_all_exact(self, value: Tensor) -> bool:
+        return all(bool(self.is_exact(one).all()) for one in pieces(value))
 
     def side(self, value: Tensor) -> Tensor:
         """1 or -1 for each element: whether the result of a composed function is too large or too small."""
@@ -209,8 +221,9 @@ class Rough(TorchDispatchMode):
             self.reads = self.reads % (PATTERNS - 1) + 1  # a column of the matrix, without the first: all ones
             return value.new_full((), -1.0 if (self.reading.signs & self.reads).bit_count() % 2 else 1.0)
         device = value.device
-        generator = self.generators.setdefault(device, torch.Generator(device=device).manual_seed(self.seed))
-        return torch.rand(value.shape, generator=generator, device=device, dtype=value.dtype) * 2 - 1
+        if (generator := self.generators.get(device)) is None:
+            generator = self.generators[device] = torch.Generator(device=device).manual_seed(self.seed)
+        return torch.empty(value.shape, device=device, dtype=value.dtype).uniform_(-1, 1, generator=generator)
 
 
 @functools.cache
@@ -227,7 +240,11 @@ def out_of_place(func: Any) -> Any:
 
 def _is_held(value: Tensor, dtype: torch.dtype) -> Tensor:
     """Whether `dtype` has all digits of each element; so it has those of NaN and infinities."""
-    return (value.to(dtype).to(value.dtype) == value) | ~value.isfinite()
+    return (value.to(dtype) == value) | value.isnan()
+
+
+def _storage_of(value: Tensor) -> int:
+    return value.untyped_storage().data_ptr()
 
 
 # --- rows: `rough` is the reading, `func` the operator, `made` its result in float64 ---------------------------
