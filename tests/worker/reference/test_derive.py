@@ -448,6 +448,13 @@ def test_a_limit_in_the_ratio_of_a_size_that_changes_without_it_stays(tmp_path: 
     assert len({case.params.get("cameras", 6) for case in found.cases}) > 1
 
 
+def test_what_inputs_are_computed_from_may_change_with_a_size(tmp_path: Path) -> None:
+    """Such as the places of a lattice, whose number is the third power of its side."""
+    lattice = "(torch.arange(side ** 3) % side).float() + torch.full((side ** 3,), 1.5 * side)"
+    found = derive(loaded(tmp_path, text_of("return x.exp()", "side = 48", lattice)))
+    assert {case.params["side"] for case in found.cases} < {*range(2, 28)}
+
+
 def test_a_factor_that_equals_a_size_stays(tmp_path: Path) -> None:
     """Rows and columns shrink only together, and the factor has the same value."""
     text = text_of("return x @ x * FACTOR", "rows, columns, FACTOR = 1024, 1024, 1024", "torch.randn(rows, columns)")

@@ -264,7 +264,7 @@ class LoadedProblem:
             if self.gradients:
                 self.instance(case, seed=0)  # runs forward, once for each size, to see what is differentiated
             with Recorder() as recorder:
-                instance = self.instance(case, seed=0)
+                instance = self.instance(case, seed=0, drawn_in=recorder.drawing())
                 found: Specs = call(self.file, "describing its tensors", specs, instance)
                 return trace_of(recorder, instance, found)
 

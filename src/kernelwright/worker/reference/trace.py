@@ -28,11 +28,13 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class Call:
-    """One call of an operator. arguments: by the names of its schema. made: its output tensors."""
+    """One call of an operator. arguments: by the names of its schema. made: its output tensors. draws: whether
+    get_inputs calls it, so that only values of inputs depend on it."""
 
     operator: str
     arguments: dict[str, Any]
     made: tuple[Seen, ...]
+    draws: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,14 @@ class Recorder(Watching):
         self.flop = 0
         self._numbers: dict[int, int] = {}
         self._kept: list[Tensor] = []  # so that no two tensors have one id
+        self._draws = False
+
+    @contextmanager
+    def drawing(self) -> Iterator[None]:
+        """Inside, inputs are drawn."""
+        self._draws = True
+        yield
+        self._draws = False
 
     def _record(self, func: Any, args: Any, kwargs: dict[str, Any], made: Any) -> None:
         if func.namespace == "prim":
@@ -80,7 +90,7 @@ class Recorder(Watching):
             arguments["steps"] = f"{args[0].shape[0]} steps"
         seen = tuple(self._seen(one) for one in (made if isinstance(made, list | tuple) else (made,))
                      if isinstance(one, Tensor))  # fmt: skip
-        self.calls.append(Call(func._schema.name.partition("::")[2], arguments, seen))
+        self.calls.append(Call(func._schema.name.partition("::")[2], arguments, seen, self._draws))
         if operands(func, args):
             self.flop += flop_of(func, args, kwargs, made)
 
