@@ -187,6 +187,12 @@ return torch.cat(parts, 1)""",
     init='self.chunk = chunk\nself.register_buffer("decay", 0.9 ** torch.arange(chunk))',
     small="rows=2, length=12, chunk=4",
 )  # fmt: skip
+LEVELS = problem_text(
+    "torch.cat((x, y), 1) * self.scale", "rows=512, image=640",
+    {"x": "torch.randn(rows, image // 8)", "y": "torch.randn(rows, image // 16)"}, numbers="image=640",
+    init="self.register_buffer('scale', torch.cat([torch.full((image // one,), 1.0 / one) for one in (8, 16)]))",
+    small="rows=3, image=70",
+)  # fmt: skip
 STEPS = problem_text(
     "state = x[0]\nfor one in x[1:]:\n    state = state * 0.9 + one\nreturn state", "steps=6, rows=1024",
     {"x": "torch.randn(steps, rows)"}, small="steps=3, rows=5",
@@ -302,6 +308,7 @@ EXAMPLES = {
     "one number may be added to a product": Example(biased("x @ x.t() + self.bias.mean()")),
     "one row and many where both are stated": Example(ONE_ROW),
     "a loop over chunks keeps their number only": Example(CHUNKS, lacks=("captured sizes only",)),
+    "the levels of an image are sizes, whatever its side": Example(LEVELS, lacks=("640", "kernel_function_1")),
     "every stated case has kernels for its steps": Example(
         STEPS, ("if x.shape[0] == 6:", "return kernel_function_2(x)"), lacks=("captured sizes only",), judged=True
     ),

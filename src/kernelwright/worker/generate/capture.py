@@ -36,7 +36,7 @@ from kernelwright.worker.generate.half_factors import with_half_factors
 from kernelwright.worker.generate.joint import Part, divided, is_dense, without_mutations
 from kernelwright.worker.generate.lower import lower, recorded, stop_at_lines, with_symbols
 from kernelwright.worker.generate.recurrent import InOne
-from kernelwright.worker.generate.symbols import Symbols
+from kernelwright.worker.generate.symbols import Symbols, Untold
 from kernelwright.worker.generate.windows import WINDOWS
 from kernelwright.worker.generate.without_device import WithoutDevice, install
 from kernelwright.worker.plan.plan import MAX_STEPS
@@ -115,16 +115,19 @@ def capture(problem: LoadedProblem, case: Case, symbols: Symbols | None = None) 
     """What Inductor makes of one case. symbols: in place of numbers of the case, so that it serves other sizes. Raises
     `ProblemError`, and any error that Inductor raises."""
     symbols = symbols or Symbols({})
-    with with_symbols(symbols):
-        with faked(symbols.env if symbols.values else None) as mode:  # whose real values a constructor may read
-            params = {**case.params, **symbols.numbers}
-            with SizesOfComplex():
-                sized = msgspec.structs.replace(case, params=params)
-                instance = problem.instance(sized, seed=0, drawn_in=symbols.sizes_alone())
-                if not all(isinstance(one, Tensor) for one in instance.inputs):  # numbers, whose values count
-                    instance = problem.instance(sized, seed=0)
-        with mode, casting(), torch.no_grad():
-            return _capture(instance, symbols)
+    try:
+        with with_symbols(symbols):
+            with faked(symbols.env if symbols.values else None) as mode:  # whose real values a constructor may read
+                params = {**case.params, **symbols.numbers}
+                with SizesOfComplex():
+                    sized = msgspec.structs.replace(case, params=params)
+                    instance = problem.instance(sized, seed=0, drawn_in=symbols.sizes_alone())
+                    if not all(isinstance(one, Tensor) for one in instance.inputs):  # numbers, whose values count
+                        instance = problem.instance(sized, seed=0)
+            with mode, casting(), torch.no_grad():
+                return _capture(instance, symbols)
+    except Untold:
+        return capture(problem, case, Symbols(symbols.given, symbols.cases, keeps_all=True))
 
 
 def _capture(instance: Instance, symbols: Symbols) -> Capture:

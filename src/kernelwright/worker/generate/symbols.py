@@ -57,13 +57,21 @@ class _Sized(TorchFunctionMode):
         return made
 
 
-class Symbols:
-    """given: the numbers of the file that become symbols, by name. cases: the file's numbers in each case."""
+class Untold(RuntimeError):
+    """No shape tells a size that the host code needs."""
 
-    def __init__(self, given: Mapping[str, int], cases: Sequence[Mapping[str, int]] = ()) -> None:
+
+class Symbols:
+    """given: the numbers of the file that become symbols, by name. cases: the file's numbers in each case. keeps_all:
+    whether all that no shape tells are kept, see `keep_untold`."""
+
+    def __init__(
+        self, given: Mapping[str, int], cases: Sequence[Mapping[str, int]] = (), keeps_all: bool = False
+    ) -> None:
+        self.given, self.keeps_all = given, keeps_all
         self.env = ShapeEnv(duck_shape=False, specialize_zero_one=True, allow_scalar_outputs=False)
         self.env.unique_ids = _ids
-        self._cases = cases
+        self.cases = cases
         self.values: dict[sympy.Symbol, int] = {}
         self.names: dict[sympy.Symbol, str] = {}
         self.integers: dict[sympy.Symbol, Any] = {}
@@ -119,13 +127,21 @@ class Symbols:
 
     def keep_untold(self, tensors: Mapping[str, Tensor]) -> None:
         """Keep the values of the symbols that no shape tells, divisors first: a known divisor may tell a dividend. A
-        sum that is a side, such as the rows of one table for many fields, becomes a symbol first."""
+        sum that is a side, such as the rows of one table for many fields, becomes a symbol first. A dividend whose
+        quotients are all told, such as the side of an image beside those of its levels, may be needed by nothing."""
         for side in (self.of(side) for one in tensors.values() for side in one.shape):
             if not side.is_Symbol and not side.free_symbols & Told(self, tensors).direct.keys():
                 self._stand_for(side)
-        while untold := Told(self, tensors).untold:
+        while untold := self._needed(Told(self, tensors)):
             divisors = [one for one in untold if any(one == divisor for _, divisor, _ in self.quotients.values())]
             self.keep(divisors or untold)
+
+    def _needed(self, told: Told) -> list[sympy.Symbol]:
+        spare, others = set[sympy.Symbol](), set[sympy.Symbol]()
+        for one, (dividend, divisor, _) in self.quotients.items():
+            (spare if one in told.known else others).update(dividend.free_symbols)
+            others |= divisor.free_symbols
+        return [one for one in told.untold if self.keeps_all or one not in spare - others]
 
     def _stand_for(self, total: sympy.Expr) -> None:
         """Put a new symbol for a sum of sizes into the place of one of them."""
@@ -235,10 +251,14 @@ class Symbols:
         quotients = [one for one in self.quotients if self.of(one) == one]
         self.keep([one for one in quotients if not any(self.of(part).free_symbols for part in self.quotients[one][:2])])
         told = Told(self, tensors)
-        if told.untold:
-            raise RuntimeError(f"no shape tells {', '.join(self.names[one] for one in told.untold)}")
         names = named(self, told, taken)
-        say = lambda one: spelled(self.env.replace(one), names)  # noqa: E731
+
+        def say(one: Any) -> str:
+            found = sympy.sympify(self.env.replace(one))
+            if untold := [self.names[size] for size in told.untold if size in found.free_symbols]:
+                raise Untold(f"no shape tells {', '.join(untold)}")
+            return spelled(found, names)
+
         conditions = map(say, self.conditions())
         sizes = Sizes(
             values={name: self.values[one] for one, name in names.items()},
@@ -296,7 +316,7 @@ class Symbols:
 
     def least(self, symbol: sympy.Symbol) -> int:
         """The smallest value that is served: 1 for a size that is 1 in a case, where the kernels are judged with it."""
-        values = [self._in_case(symbol, case) for case in self._cases]
+        values = [self._in_case(symbol, case) for case in self.cases]
         return 1 if 1 in values else LEAST
 
     def _in_case(self, symbol: sympy.Symbol, case: Mapping[str, int]) -> int | None:

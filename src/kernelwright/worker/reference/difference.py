@@ -51,11 +51,8 @@ LINKED = {"randint": ("low", "high"), "full": ("fill_value",), "random_": ("from
 """Arguments that limit or set values. One that equals a size (the number of classes, the length of a table) has to
 follow that size; other limits of random numbers may change as a size does (a quarter of the length)."""
 
-FILL = "fill_value"
-
 OPERAND = "other"
-"""The second operand of arithmetic and comparisons. A number may change as a size does, its root or its inverse.
-Where get_inputs computes values, its operands and fills are its own."""
+"""The second operand. A number may change as a size does, its root or its inverse; in get_inputs, as fills, at will."""
 
 PUT = {"scalar_tensor": "s", "masked_fill": "value", "masked_fill_": "value"}
 """A number that takes the place of elements, such as an index past the last one. It may change as an operand does."""
@@ -122,7 +119,7 @@ def _call_differences(one: Call, two: Call, base: Trace, other: Trace) -> Iterat
         is_place = argument in PARTS.get(name, ())
         if is_place and (_same_place(one, two, argument) or _is_linked(value, found, base, other)):
             continue
-        if one.draws and argument in (OPERAND, PUT.get(name), FILL) and not isinstance(value, Seen):
+        if one.draws and argument in (OPERAND, PUT.get(name), "fill_value") and not isinstance(value, Seen):
             continue
         if argument in LINKED.get(name, ()) and _is_linked(value, found, base, other):
             continue

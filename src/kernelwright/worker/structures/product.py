@@ -34,8 +34,6 @@ LEAST_WORK = 1 << 28
 COPIED = 512
 """Numbers of a row that a program copies, as in gallery/matmul."""
 
-LOADED = re.compile(r"tl\.load\((\w+)_ptr")
-
 IDEA = """\
 A product in half precision whose tiles the GPU's copy engine fetches by descriptors that the host makes. Factors \
 whose rows do not begin at multiples of 16 bytes are copied first. One program for each multiprocessor computes tile \
@@ -258,11 +256,11 @@ def _config(made: Fused, products: int, epilogue: list[str], arguments: Argument
     result = made.root.meta["val"]
     *batches, rows, _ = map(hint_of, factors(made.first)[0].meta["val"].shape)
     # A tile that is read changes its layout in shared memory, one after the other.
-    read = {name for line in epilogue if "[:, None]" in line and "[None, :]" in line for name in LOADED.findall(line)}
-    read_bytes = max((arguments.tensors[name].meta["val"].dtype.itemsize for name in read), default=0)
+    tiles = "".join(line for line in epilogue if "[:, None]" in line and "[None, :]" in line)
+    read = [arguments.tensors[name].meta["val"].dtype.itemsize for name in re.findall(r"tl\.load\((\w+)_ptr", tiles)]
     found = tile_of_product(
         math.prod(batches), rows, hint_of(result.shape[-1]), products, len(epilogue),
-        result.dtype.itemsize + read_bytes,
+        result.dtype.itemsize + max(read, default=0),
         gpu.multi_processor_count, gpu.shared_memory_per_block_optin, gpu.major,
     )  # fmt: skip
     return {name.upper(): value for name, value in found.items()}
