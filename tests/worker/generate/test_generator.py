@@ -97,7 +97,7 @@ def test_a_number_among_the_inputs_that_is_computed_from_a_size_keeps_it(
     """What inputs are computed from is no condition where they are tensors alone."""
     text = biased("x * count + self.bias").replace("forward(self, x)", "forward(self, x, count)")
     text = text.replace("features)]", f"features), {count}]")
-    (first,) = generated(shared_worker, folder, text).captures
+    first = generated(shared_worker, folder, text).captures[0]
     assert first.sizes is not None
     assert first.sizes.shapes[0] == shape
 

@@ -453,6 +453,9 @@ def test_what_inputs_are_computed_from_may_change_with_a_size(tmp_path: Path) ->
     lattice = "(torch.arange(side ** 3) % side).float() + torch.full((side ** 3,), 1.5 * side)"
     found = derive(loaded(tmp_path, text_of("return x.exp()", "side = 48", lattice)))
     assert {case.params["side"] for case in found.cases} < {*range(2, 28)}
+    lengths = "torch.randint(1, page * pages + 1, (rows * pages, page))"
+    paged = text_of("return x * 2", "rows, page, pages = 64, 16, 63", lengths)
+    assert derive(loaded(tmp_path, paged)).cases[0].params["pages"] < 63
 
 
 def test_a_factor_that_equals_a_size_stays(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ such as the number of places that are drawn."""
 
 LINKED = {"randint": ("low", "high"), "full": ("fill_value",), "random_": ("from", "to")}
 """Arguments that limit or set values. One that equals a size (the number of classes, the length of a table) has to
-follow that size; other limits of random numbers may change as a size does (a quarter of the length)."""
+follow that size; other limits of random numbers may change as a size does, and those of get_inputs at will."""
 
 OPERAND = "other"
 """The second operand. A number may change as a size does, its root or its inverse; in get_inputs, as fills, at will."""
@@ -73,8 +73,8 @@ LEAST_NORMALISED = 8
 their values: the result would not depend on the input."""
 
 COUNTS = ("head", "group", "kernel", "stride", "pad", "dilat", "window", "patch", "expert", "depth_mult")
-"""Constructor arguments with one of these in their name are counts, not sizes, and have to stay. The operators may not
-show a change of them, for example behind a view."""
+"""Constructor arguments with one of these in their name, and no "dim", are counts, not sizes, and have to stay. The
+operators may not show a change of them, for example behind a view."""
 
 
 class OtherFactor(str):
@@ -100,7 +100,7 @@ def _differences(base: Trace, other: Trace) -> Iterator[str]:
         yield f"{len(other.calls)} operators would be called instead of {len(base.calls)}"
     for name, value in base.plain.items():
         found = other.plain.get(name)
-        is_count = name.startswith("argument ") and any(part in name.lower() for part in COUNTS)
+        is_count = name.startswith("argument ") and any(part in name.lower() for part in COUNTS) and "dim" not in name
         if value != found and (is_count or not name.startswith("argument ") or type(value) is not type(found)):
             yield f"{name} would be {found!r} instead of {value!r}"
 
@@ -119,7 +119,8 @@ def _call_differences(one: Call, two: Call, base: Trace, other: Trace) -> Iterat
         is_place = argument in PARTS.get(name, ())
         if is_place and (_same_place(one, two, argument) or _is_linked(value, found, base, other)):
             continue
-        if one.draws and argument in (OPERAND, PUT.get(name), "fill_value") and not isinstance(value, Seen):
+        is_own = argument in (OPERAND, PUT.get(name)) or (argument in LINKED.get(name, ()) and not _links(value, base))
+        if one.draws and is_own and not isinstance(value, Seen):
             continue
         if argument in LINKED.get(name, ()) and _is_linked(value, found, base, other):
             continue
@@ -241,12 +242,15 @@ def _is_linked(value: Any, found: Any, base: Trace, other: Trace) -> bool:
     has to stay."""
     if type(value) is not int or type(found) is not int:
         return bool(value == found)
-    offsets = [0, 1] if value > 1 else []
-    links = [(name, dim, offset) for name in _read(base) for dim, size in enumerate(base.given[name].shape)
-             for offset in offsets if size + offset == value]  # fmt: skip
-    if not links:
+    if not (links := _links(value, base)):
         return bool(value == found)
     return any(other.given[name].shape[dim] + offset == found for name, dim, offset in links)
+
+
+def _links(value: Any, base: Trace) -> list[tuple[str, int, int]]:
+    """The sides of inputs and parameters that an argument equals, or exceeds by one: name, dimension and difference."""
+    return [(name, dim, offset) for name in _read(base) for dim, size in enumerate(base.given[name].shape)
+            for offset in ([0, 1] if value > 1 else []) if size + offset == value]  # fmt: skip
 
 
 def _is_scaled(value: Any, found: Any, base: Trace, other: Trace) -> bool:
