@@ -153,8 +153,8 @@ def test_a_kernel_may_round_to_half_precision_where_pytorch_does_or_not(tmp_path
             made = (added * torch.rsqrt(added.pow(2).mean(-1, keepdim=True) + 1e-6) * 8).clamp(-448, 448).to(E4M3)
             assert reasons(draws, (made,), draw) == [""], draws.answer("small", draw).distribution
         wrong = (x.float() * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-6) * 8).clamp(-448, 448).to(E4M3)
-        is_large = draws.answer("small", draw).distribution == values.CENTRED  # r is a 256th of x, less than a rounding
-        assert is_large or reasons(draws, (wrong,), draw) != [""]
+        hides = (values.CENTRED, values.ZEROS)  # r is a 256th of x, less than a rounding, or nothing
+        assert draws.answer("small", draw).distribution in hides or reasons(draws, (wrong,), draw) != [""]
 
 
 def test_a_norm_that_adds_up_in_another_order_is_right(tmp_path: Path) -> None:

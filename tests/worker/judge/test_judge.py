@@ -87,7 +87,8 @@ def test_every_case_that_is_affordable_sees_every_distribution_and_both_poisons(
     for case in ("a", "b", "c"):
         draws = made.draws_for(case)
         assert draws[0] == 0
-        assert sorted(draw % COUNT for draw in draws) == list(range(COUNT))
+        assert {values.DISTRIBUTIONS[draw % COUNT] for draw in draws} == {*values.DISTRIBUTIONS} - {values.VARIED}
+        assert len(draws) == COUNT - 1, "nothing is constant"
         assert [draw % len(POISONS) for draw in draws] == [i % 2 for i in range(len(draws))]
 
 
@@ -96,7 +97,7 @@ def test_a_case_that_takes_longer_sees_some_and_a_small_one_still_all(
 ) -> None:
     monkeypatch.setattr("kernelwright.worker.judge.draws.AFFORDABLE_BYTES", 1)
     made = judge(tmp_path)
-    assert len(made.draws_for("a")) == COUNT
+    assert len(made.draws_for("a")) == COUNT - 1
     draws = made.draws_for("c")
     assert draws[0] == 0
     assert len({draw % COUNT for draw in draws}) == len(draws) == len(ALWAYS) + OTHERS
@@ -293,7 +294,7 @@ def test_a_chain_of_roundings_in_half_precision_lets_no_coarse_result_pass(tmp_p
     file.write_text(CHAIN)
     made = Judge("cpu")
     made.load(str(file))
-    made.draws.secret = 0
+    made.draws.secret = 1
     answer = made.answer("small", 0)
     x = answer.instance.inputs[0]
     assert isinstance(x, torch.Tensor)

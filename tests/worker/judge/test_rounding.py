@@ -285,7 +285,8 @@ def test_a_number_reaches_a_kernel_in_float32(tmp_path: Path, monkeypatch: pytes
         for dtype, is_honest in ((torch.float32, True), (torch.float16, False)):
             beta = torch.tensor(0.999, dtype=dtype).float()
             found = made._compared(case, draw, 0, x / (1 - beta))
-            assert bool(found.reason) != is_honest, (dtype, found.reason)
+            is_nothing = made.answer(case, draw).distribution == values.ZEROS
+            assert bool(found.reason) != (is_honest or is_nothing), (dtype, found.reason)
 
 
 DECAYED = """

@@ -9,7 +9,8 @@ import torch
 
 from kernelwright.worker.reference import pieces, values
 
-EVERY = [*(name for name in values.DISTRIBUTIONS if name not in (values.AS_GIVEN, *values.WEIGHTS)), values.GREAT,
+UNCHANGED = (values.AS_GIVEN, values.VARIED, *values.WEIGHTS)
+EVERY = [*(name for name in values.DISTRIBUTIONS if name not in UNCHANGED), values.GREAT,
          *values.PLAIN.values(), values.PARTLY, values.FEW]  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from kernelwright.model import Case
 from kernelwright.worker.judge import elementwise, fairness, float8, rounding, tf32, tolerance
 from kernelwright.worker.judge.choices import Choosing, Pick, keeping
 from kernelwright.worker.judge.untouched import same_values, untouched
-from kernelwright.worker.reference import signal, values, weights
+from kernelwright.worker.reference import signal, values, varied, weights
 from kernelwright.worker.reference.drawn import require_same_sizes
 from kernelwright.worker.reference.instance import (
     Instance,
@@ -91,6 +91,11 @@ class Answer:
         return self.distribution == values.AS_GIVEN
 
     @property
+    def is_lenient(self) -> bool:
+        """Whether a NaN may stand for an infinity, and anything for a NaN."""
+        return self.distribution in values.LENIENT
+
+    @property
     def prefix(self) -> str:
         """The beginning of a reason: on which inputs; "" on the problem's own."""
         return "" if self.as_given else f"on inputs {self.distribution}: "
@@ -99,19 +104,24 @@ class Answer:
 def answered(
     problem: LoadedProblem, case: Case, *, seed: int, device: str, distribution: str,
     sensitive: bool = False, floors: list[float] | None = None, gains: dict[str, float] | None = None,
-    known: tuple[str, list[tolerance.Errors]] | None = None,
+    known: tuple[str, list[tolerance.Errors]] | None = None, labels: dict[int, list[int]] | None = None,
+    has_float16: bool = False,
 ) -> Answer:  # fmt: skip
     """A draw from `distribution` or, if that is not usable, from the first usable one of `values.fallbacks`.
 
     sensitive: whether to find each element's sensitivity. floors: the outputs' typical sizes, if known. gains: of
     parameters (`signal`). known: the distribution that was usable and the errors, where this draw was made before: only
-    its tensors are made again.
+    its tensors are made again. labels: `varied.sentinels`.
+    has_float16: whether an input is in float16.
     """
 
     def drawn(tried: str, widened: int = 1) -> Instance:
         instance = problem.instance(case, seed=seed, device=device)
         signal.apply(instance.module, gains or {})
         weights.redraw(instance.module, tried, seed)
+        if tried in (values.VARIED, values.VARIED_PARTS):
+            varied.vary(instance, seed)
+            varied.place(instance, (labels or {}) if tried == values.VARIED else {}, seed)
         instance = instance if widened == 1 else cast(instance, "float64")
         values.redraw(instance.inputs, tried, seed, widened=widened)
         return instance
@@ -135,7 +145,7 @@ def answered(
             return None  # devices differ in the whole number or float8 that a NaN or an infinity becomes
         return answer if fairness.are_few(answer.left_out) else None
 
-    for tried in values.fallbacks(distribution):
+    for tried in values.fallbacks(distribution, has_float16):
         # No draw is usable if the reference asserts something about its inputs.
         if tried != values.AS_GIVEN and (answer := accepted(partial(usable, tried))) is not None:
             return answer
@@ -184,16 +194,16 @@ def judged(
     chosen = [None if number is None else picked[number] for number in numbers]
     seen.picks = [replace(one, source=None) for one in seen.picks]
     del noted, picked
-    lenient = distribution != values.AS_GIVEN
+    is_own, lenient = distribution == values.AS_GIVEN, distribution in values.LENIENT
     left_out: list[torch.Tensor | None] = [None] * len(exact)
     with keeping(seen.picks):
         in_float8 = float8.rounded(instance, produced, exact)
         own = own_errors(instance, produced, exact, lenient, left_out) if known is None else known
-        if lenient and known is None:
+        if not is_own and known is None:
             beyond = out_of_range(instance, exact, in_float8, seen)
             if seen.met_free:
                 beyond = [fairness.either(*both) for both in zip(beyond, freed(instance, exact, seen), strict=True)]
-            left_out = [fairness.left_out(*one, distribution in values.STRICT)
+            left_out = [fairness.left_out(*one, distribution in values.STRICT, lenient)
                         for one in zip(produced, exact, own, beyond, strict=True)]  # fmt: skip
             if any(one is not None for one in left_out):
                 own = own_errors(instance, produced, exact, lenient, left_out)
@@ -203,7 +213,7 @@ def judged(
     otherwise = chosen_otherwise(instance, exact, seen, distribution)
     others = [[narrowed(one, p.dtype) for one in some] for some, p in zip(otherwise, produced, strict=True)]
     for some, o, p in zip(others, own, produced, strict=True):
-        if tolerance.multiples_of(p.dtype)[1] * o.rms_rel > tolerance.most_rms(p.dtype, not lenient):
+        if tolerance.multiples_of(p.dtype)[1] * o.rms_rel > tolerance.most_rms(p.dtype, is_own):
             some.append(p.float())  # the dtype of `narrowed`
     expected = [narrowed(e, p.dtype) for e, p in zip(exact, produced, strict=True)]
     return Answer(
@@ -241,7 +251,8 @@ def chosen_otherwise(
     if near:
         halves = (False, True) if any(one.is_ranking for one in near) else (False,)
         ways += [Choosing(last=last, near=seen.picks, half=half) for last in lasts for half in halves]
-    if seen.met_nan and distribution in values.INFINITE:
+    from_products = distribution in values.INFINITE and not seen.ran.isdisjoint(rounding.FACTORS)
+    if seen.met_nan and (distribution in values.SPECIALS or from_products):
         ways.append(Choosing(seen.picks, keeps_nan=True))
     others: list[list[torch.Tensor]] = [[] for _ in exact]
     for way in ways:

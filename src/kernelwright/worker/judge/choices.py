@@ -15,8 +15,9 @@ inputs with NaN or infinities, any value agrees with it.
 What a cast of NaN, infinity or a number out of range to whole numbers gives is undefined, and differs between PyTorch's
 devices. Such an element is free, and so is every output that another one in its place changes (`freed`).
 
-Where a draw puts infinities into inputs, sums and products give NaN of which the problem knows nothing. A `nan_to_num`
-that is there for rows without any key takes it away. A kernel that computes such rows apart does not, and is right too.
+Where a draw puts NaN into inputs, or infinities into those of a product, results are NaN of which the problem knows
+nothing. A `nan_to_num` that is there for rows without any key takes it away. A kernel that computes such rows apart
+does not, and is right too.
 """
 
 from __future__ import annotations

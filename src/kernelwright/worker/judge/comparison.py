@@ -48,7 +48,7 @@ def compared(
     expected = nearest(actual, expected, [fairness.without(one, left_out) for one in others])
 
     def errors(made: torch.Tensor) -> tuple[tolerance.Errors, str]:
-        found = tolerance.errors(made, expected, not answer.as_given, answer.rounded[output], limit.scale)
+        found = tolerance.errors(made, expected, answer.is_lenient, answer.rounded[output], limit.scale)
         return found, tolerance.verdict(found, limit)
 
     found, why = errors(actual)

@@ -33,7 +33,7 @@ from kernelwright.worker.judge.answer import (
 from kernelwright.worker.judge.counts import TermCounts
 from kernelwright.worker.judge.kept import Kept
 from kernelwright.worker.plan.plan import AGAIN, AGAIN_FEW
-from kernelwright.worker.reference import signal, values
+from kernelwright.worker.reference import signal, values, varied
 from kernelwright.worker.reference.instance import Specs, compulsory_bytes, is_out_of_memory
 from kernelwright.worker.reference.load import LoadedProblem
 from kernelwright.worker.reference.strided import apart, strided
@@ -100,6 +100,8 @@ class Draws:
         self.measured: set[tuple[str, int]] = set()
         self.floors: dict[str, list[float]] = {}
         self.gains: dict[str, dict[str, float]] = {}
+        self.labels: dict[str, dict[int, list[int]]] = {}
+        self.varies: dict[str, bool] = {}
         self.counts = TermCounts(device, self.cases, self.specs, self.flop)
 
     def add(self, case: Case) -> None:
@@ -183,9 +185,20 @@ class Draws:
                 for output, share in rare.items()]  # fmt: skip
 
     def _changes(self, case: str, distribution: str) -> bool:
-        """Whether a distribution changes anything: a distribution of parameters needs float parameters."""
+        """Whether a distribution changes anything: a distribution of parameters needs float parameters, and VARIED
+        needs what a file makes constant."""
+        if distribution == values.VARIED:
+            return not self.is_large(case) and self._varies(case)
         floats = [spec for spec in self.specs[case].parameters.values() if "float" in spec.dtype]
         return bool(floats) or distribution not in values.WEIGHTS
+
+    def _varies(self, case: str) -> bool:
+        """Whether inputs of a case have something that VARIED changes; looked at once, with the numbers for labels."""
+        if case not in self.varies:
+            instance = self.problem.instance(self.cases[case], seed=self.secret, device=self.device)
+            self.labels[case] = varied.sentinels(instance) if self.is_affordable(case) else {}
+            self.varies[case] = varied.vary(instance, 0) or bool(self.labels[case])
+        return self.varies[case]
 
     def following(self, case: str) -> list[int]:
         """The draws that run after draw 0 on memory that is not cleared. A large case gets one: each is slow."""
@@ -218,7 +231,9 @@ class Draws:
             self.kept.give_back()
             made = self._made(case, draw)
         self.errors[case, draw], self.units[case, draw] = (made.distribution, made.own), made.units
-        self.left_out[case, draw] = made.left_out if made.as_given else fairness.with_nan(made.left_out, made.expected)
+        self.left_out[case, draw] = (
+            fairness.with_nan(made.left_out, made.expected) if made.is_lenient else made.left_out
+        )
         if draw == 0:
             self.floors[case] = made.floors
         if self.device != "cpu":
@@ -244,7 +259,8 @@ class Draws:
             made = answered(
                 self.problem, known, seed=seed, device=self.device, distribution=distribution,
                 sensitive=sensitive, floors=self.floors.get(case), gains=self._gains(case),
-                known=None if sensitive else self.errors.get((case, draw)),
+                known=None if sensitive else self.errors.get((case, draw)), labels=self.labels.get(case),
+                has_float16=any(getattr(one, "dtype", "") == "float16" for one in self.specs[case].inputs),
             )  # fmt: skip
         except torch.OutOfMemoryError:
             raise
@@ -274,7 +290,11 @@ class Draws:
         dtype = getattr(torch, self.specs[case].outputs[output].dtype)
         exact = tolerance.is_exact(self._own(case, 0, output))
         own = self._own(case, draw, output)
-        if self.errors[case, draw][0] == values.NEGATIVE:  # its output may be tiny: `elementwise` judges it
+        if self.errors[case, draw][0] in (
+            values.NEGATIVE,
+            values.ZEROS,
+            values.ZERO_ONE,
+        ):  # its output may be tiny: `elementwise` judges it
             own.append(replace(self._own(case, 0, output)[0], max_abs=0.0, rms_abs=0.0))
         has_tf32 = self.problem.precision == "tf32" and self.device != "cpu" and dtype == torch.float32
         return tolerance.allowed(

@@ -38,10 +38,10 @@ def is_guide(own: tolerance.Errors, dtype: torch.dtype, strict: bool) -> bool:
 
 
 def left_out(
-    made: Tensor, exact: Tensor, own: tolerance.Errors, beyond: Tensor | None, strict: bool
+    made: Tensor, exact: Tensor, own: tolerance.Errors, beyond: Tensor | None, strict: bool, lenient: bool
 ) -> Tensor | None:  # fmt: skip
     """The elements of an output that judge nothing: those without a guide, and those `beyond`; None if each judges."""
-    return either(None if is_guide(own, made.dtype, strict) else unguided(made, exact, strict), beyond)
+    return either(None if is_guide(own, made.dtype, strict) else unguided(made, exact, strict, lenient), beyond)
 
 
 def either(*masks: Tensor | None) -> Tensor | None:
@@ -50,16 +50,17 @@ def either(*masks: Tensor | None) -> Tensor | None:
     return functools.reduce(torch.logical_or, found) if found else None
 
 
-def unguided(made: Tensor, exact: Tensor, strict: bool) -> Tensor:
+def unguided(made: Tensor, exact: Tensor, strict: bool, lenient: bool) -> Tensor:
     """The elements for which PyTorch's own result is no guide: another NaN or infinity than in float64, a number near
-    the dtype's largest, or (strict) one without half of its digits. made, exact: PyTorch's output and float64's."""
+    the dtype's largest, or (strict) one without half of its digits. made, exact: PyTorch's output and float64's.
+    lenient: as in `tolerance.errors`."""
     if made.is_complex():
         parts = torch.view_as_real(made.resolve_conj()), torch.view_as_real(exact.resolve_conj())
-        return unguided(*parts, strict).any(-1)
+        return unguided(*parts, strict, lenient).any(-1)
     if tolerance.is_whole(made.dtype):
         return (made != exact) & strict
     dtype, made, sizes = made.dtype, made.to(exact.dtype), exact.abs()
-    found = ~tolerance.right_beyond(made, exact, lenient=True)
+    found = ~tolerance.right_beyond(made, exact, lenient)
     found |= exact.isfinite() & (sizes > HEADROOM * _largest(dtype))
     sizes = sizes.where(exact.isfinite() & ~found, 0.0)
     if strict and sizes.numel():

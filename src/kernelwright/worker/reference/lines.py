@@ -84,10 +84,10 @@ def sign(tensor: Tensor, generator: torch.Generator) -> None:
     tensor.copy_(torch.where(order < count, sizes, torch.where(order < 2 * count, -sizes, tensor)))
 
 
-def mask(tensor: Tensor, generator: torch.Generator, last: bool) -> None:
+def mask(tensor: Tensor, generator: torch.Generator, last: bool, throughout: bool = False) -> None:
     """Put minus infinity into the first three quarters of every second line, in place: whole blocks of a long line have
     nothing else. Zeros and lines of fewer than four elements stay. last: lines lie along the last dimension; otherwise
-    along the one before it."""
+    along the one before it. throughout: one in sixteen lines, and at least one, has nothing else."""
     if tensor.dim() < (1 if last else 2):
         return
     lines = tensor if last else tensor.mT
@@ -96,6 +96,7 @@ def mask(tensor: Tensor, generator: torch.Generator, last: bool) -> None:
         count = lines.numel() // size
         order = torch.randperm(count, generator=generator, device=tensor.device).view(*lines.shape[:-1], 1)
         hidden = (order % 2 == 0) & (torch.arange(size, device=tensor.device) < size * 3 // 4)
+        hidden |= (order % 16 == 0) & throughout
         lines.copy_(torch.where(hidden & (lines != 0), -torch.inf, lines))
 
 

@@ -1,8 +1,8 @@
 """Input distributions of random draws: the problem's own values, or values changed to another distribution.
 
-`lines` changes rows, `weights` changes parameters. The judge chooses the seeds. A redraw keeps the structure that a
-kernel may rely on: zeros and infinities stay, symmetric matrices stay symmetric, whole numbers of any dtype are only
-permuted, not where one of them is a sentinel, and masks keep their rows.
+`lines` changes rows, `weights` parameters, `varied` what a file makes constant. The judge chooses the seeds. A redraw
+keeps the structure that a kernel may rely on: zeros and infinities stay, symmetric matrices stay symmetric, whole
+numbers of any dtype are only permuted, not where one of them is a sentinel, and masks keep their rows.
 """
 
 from __future__ import annotations
@@ -30,11 +30,16 @@ PARTLY = "of which some differ from those of the call before"
 FEW = "of which a few differ from those of the call before"
 
 NEGATIVE, SPREAD = "negative and up to 16 times as large", "spread over many magnitudes"
+FULL = "up to a quarter of float16's range"
 LARGE, GREAT, HUGE = "of about a million", "of one sign and about 1e16", "of one sign and about 1e31"
 PLAIN = {name: f"{name}, small whole numbers times a power of two" for name in (LARGE, GREAT, HUGE)}
 ROWS, SLICES = "with rows of zeros, of equal and of tiny values", "with slices of zeros, of equal and of tiny values"
 TIED = "of few different values"
 MASKED, MASKED_ACROSS = "with rows that begin with minus infinity", "with columns that begin with minus infinity"
+HIDDEN = "with rows of minus infinity alone, and rows that begin with it"
+ZEROS, ZERO_ONE = "of zeros of both signs", "with zeros of both signs in the last input"
+VARIED_PARTS = "as given, but constants and masks vary"
+VARIED = f"{VARIED_PARTS}, and labels have sentinels"
 NEGATED_WEIGHTS = "as given, parameters negated, small biases scaled to 1, and positive buffers near zero"
 SCALED_WEIGHTS = "as given, parameters scaled by 16 and buffers too"
 SPREAD_WEIGHTS = "as given, parameters and buffers spread over many magnitudes"
@@ -45,7 +50,7 @@ WEIGHTS = (NEGATED_WEIGHTS, SCALED_WEIGHTS, SPREAD_WEIGHTS)
 
 DISTRIBUTIONS = (
     AS_GIVEN, CENTRED, RAMP, SCALED_UP, OUTLIER, SCALED_DOWN, HEAVY, OFFSET, SPECIAL,
-    NEGATIVE, SPREAD, LARGE, HUGE, ROWS, SLICES, TIED, MASKED, MASKED_ACROSS, *WEIGHTS,
+    NEGATIVE, SPREAD, LARGE, HUGE, ROWS, SLICES, TIED, HIDDEN, MASKED_ACROSS, ZEROS, VARIED, *WEIGHTS,
 )  # fmt: skip
 """The distribution of draw d is entry d % PERIOD, where PERIOD is the count. The count is odd, so that draws d and
 d + PERIOD of one distribution get different poison."""
@@ -53,16 +58,24 @@ d + PERIOD of one distribution get different poison."""
 ONE_SIGN = frozenset((NEGATIVE, SPREAD, GREAT, HUGE, PLAIN[GREAT], PLAIN[HUGE]))
 """Distributions with rows of one sign throughout. In the others zeros stay zero in any case."""
 
-MAGNITUDES = frozenset((*PLAIN, *PLAIN.values()))
+MAGNITUDES = frozenset((FULL, *PLAIN, *PLAIN.values()))
 """Distributions of very large values. They are used only if rounding of intermediate results does not change the
 outputs much."""
 
-STRICT = frozenset((NEGATIVE, SPREAD, ROWS, SLICES, TIED, MASKED, MASKED_ACROSS, *MAGNITUDES, *WEIGHTS, UNEVEN_WEIGHTS))
+STRICT = frozenset((NEGATIVE, SPREAD, ROWS, SLICES, TIED, HIDDEN, MASKED, MASKED_ACROSS, ZEROS, ZERO_ONE, VARIED,
+                    VARIED_PARTS, *MAGNITUDES, *WEIGHTS, UNEVEN_WEIGHTS))  # fmt: skip
 """Distributions that are used only if the framework's own outputs are finite and precise."""
 
+TINY = frozenset((NEGATIVE, ZEROS, ZERO_ONE))
+"""Distributions whose outputs may be much smaller than usual."""
+
 SPECIALS = frozenset((SPECIAL, SPECIAL_ONE))
-INFINITE = SPECIALS | {MASKED, MASKED_ACROSS}
+INFINITE = SPECIALS | {HIDDEN, MASKED, MASKED_ACROSS}
 """Distributions that put infinities into inputs."""
+
+LENIENT = INFINITE | MAGNITUDES | {FINITE_SPECIAL, VARIED, VARIED_PARTS}
+"""Distributions on which a NaN may stand for an infinity, and anything for a NaN (`tolerance.errors`): they hold
+infinities, or values of which kernels make some, or rows that are masked throughout."""
 
 CHEAP = frozenset((CENTRED, RAMP, SCALED_UP, OUTLIER, SCALED_DOWN, HEAVY, OFFSET, *WEIGHTS))
 """Distributions that are computed element by element and in place, so that inputs of several gigabytes can use them."""
@@ -105,6 +118,9 @@ order or fuse operations get the same scores, and few rows of scores have two eq
 HALF_EXPONENT = 8
 """Limit on these exponents in float16: a sum of some dozen such values is still finite."""
 
+FULL_SHARE = 0.25
+"""The largest value of FULL, as a share of float16's largest number; the other half-precision dtype has float32's."""
+
 PARTLY_FACTOR, PARTLY_ONE_IN = 1.5, 8
 """PARTLY multiplies one value in 8 by 1.5. The change is large enough to show in the outputs that depend on the value.
 It is rare enough that a kernel which looks at one element to recognise an earlier input usually misses it."""
@@ -129,14 +145,15 @@ SAMPLE_ELEMENTS = 1 << 16
 
 MILDER = {
     SPECIAL: (SPECIAL_ONE, FINITE_SPECIAL), LARGE: (PLAIN[LARGE],), HUGE: (PLAIN[HUGE], GREAT, PLAIN[GREAT]),
-    SPREAD_WEIGHTS: (UNEVEN_WEIGHTS,),
+    SPREAD_WEIGHTS: (UNEVEN_WEIGHTS,), HIDDEN: (MASKED,), ZEROS: (ZERO_ONE,), VARIED: (VARIED_PARTS,),
 }  # fmt: skip
 """Milder distributions that are tried in this order where a distribution is not usable for a reference."""
 
 
-def fallbacks(distribution: str) -> tuple[str, ...]:
+def fallbacks(distribution: str, has_float16: bool) -> tuple[str, ...]:
     """The distributions to try, in order, until one is usable: `distribution`, milder ones, the problem's own."""
-    return (distribution, *MILDER.get(distribution, ()), AS_GIVEN)
+    stronger = (FULL,) if distribution == LARGE and has_float16 else ()
+    return (*stronger, distribution, *MILDER.get(distribution, ()), AS_GIVEN)
 
 
 def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, widened: int = 1) -> None:
@@ -144,7 +161,7 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, widened: 
 
     widened: a factor of the exponents of MAGNITUDES; above 1, inputs of one sign are positive, not every second one.
     """
-    if distribution in (AS_GIVEN, *WEIGHTS, UNEVEN_WEIGHTS):
+    if distribution in (AS_GIVEN, VARIED, VARIED_PARTS, *WEIGHTS, UNEVEN_WEIGHTS):
         return
     floats: list[Tensor] = []
     is_told = any(isinstance(value, Tensor) and _has_sentinel(value) for value in inputs)
@@ -152,18 +169,21 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int, *, widened: 
     ordered = [value for value in changing if _ascends(value)]
     shares = [value for value in changing if distribution == CENTRED and lines.are_shares(value)]
     centred = [value for value in changing if distribution == CENTRED and _is_centred(value)]
+    spared = changing[:-1] if distribution == ZERO_ONE else []  # the last: a divisor, a weight, a gradient
     for position, value in enumerate(inputs):
         if not isinstance(value, Tensor):
             continue
         generator = torch.Generator(device=value.device).manual_seed(seed + position)
+        if any(value is one for one in spared):
+            continue
         if _may_change(value):
             floats.append(value)
             if distribution in (*SPECIALS, FINITE_SPECIAL):
                 _place(value, _finite_specials(value.dtype), generator)
-            elif distribution in (MASKED, MASKED_ACROSS):
+            elif distribution in (HIDDEN, MASKED, MASKED_ACROSS):
                 is_ordered = any(value is one for one in ordered)
                 if len(floats) == 1 and not is_ordered and not _symmetric(value):  # one, so that outputs stay finite
-                    lines.mask(value, generator, last=distribution == MASKED)
+                    lines.mask(value, generator, last=distribution != MASKED_ACROSS, throughout=distribution == HIDDEN)
             elif distribution in (ROWS, SLICES):
                 if not _symmetric(value):
                     lines.redraw(value, generator, last=distribution == ROWS)
@@ -210,6 +230,8 @@ def _changed(tensor: Tensor, distribution: str, salt: int, sign: int, widened: i
     least = float(sample.abs().min()) if has_zeros else 0.0
     few = min(max(tensor.numel() // FEW_ELEMENTS, PARTLY_ONE_IN), FEW_ONE_IN_AT_MOST)
 
+    room = 2.0 ** math.floor(math.log2(FULL_SHARE * torch.finfo(torch.float16).max / (max(largest, -smallest) or 1.0)))
+
     def power(exponent: int) -> float:
         return 2.0 ** (min(exponent, HALF_EXPONENT) if tensor.dtype == torch.float16 else exponent * widened)
 
@@ -225,6 +247,9 @@ def _changed(tensor: Tensor, distribution: str, salt: int, sign: int, widened: i
         HEAVY: lambda v: v * (v / (deviation or 1.0)) ** 2,
         NEGATIVE: lambda v: -SCALE * v.abs(),
         SPREAD: lambda v: v * torch.exp2(-(_hashed(v, salt) % SPREAD_EXPONENTS).to(v.dtype)),
+        ZEROS: lambda v: torch.where(_one_in(2, v, salt), 0.0, -0.0),
+        ZERO_ONE: lambda v: torch.where(_one_in(2, v, salt), 0.0, -0.0),
+        FULL: lambda v: v * (room if tensor.dtype == torch.float16 else power(LARGE_EXPONENT)),
         LARGE: lambda v: v * power(LARGE_EXPONENT),
         GREAT: lambda v: sign * (v.abs() + deviation) * power(GREAT_EXPONENT),
         HUGE: lambda v: sign * (v.abs() + deviation) * power(HUGE_EXPONENT),
