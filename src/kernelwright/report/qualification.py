@@ -96,6 +96,9 @@ def draws_texts(case: CaseQualification) -> list[str]:
     partly = [f"{draw.used} ({draw.judged:.1%})" for draw in case.draws if draw.judged < 1]
     other = [f"{draw.offered} → {draw.used}" for draw in case.draws if draw.used != draw.offered]
     lines = [f"  {len(case.draws)} draws judge every candidate, {len(case.draws) - len(partly)} of them every element"]
+    lines += [
+        f"  inputs that judge all of them: {'; '.join(dict.fromkeys(d.used for d in case.draws if d.judged == 1))}"
+    ]
     lines += [f"  inputs that judge only a share of the elements: {'; '.join(partly)}"] * bool(partly)
     lines += [f"  inputs that cannot be judged fairly, and those in their place: {'; '.join(other)}"] * bool(other)
     return lines

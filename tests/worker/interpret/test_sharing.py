@@ -60,6 +60,34 @@ def test_one_program_shares_nothing(machine: Interpreted) -> None:
     assert machine.run("tl.store(y, tl.load(y) + 1)").said == ""
 
 
+MIRRORED = "tl.load(y + BLOCK - 1 - at)"
+
+
+@pytest.mark.parametrize(
+    ("between", "line"),
+    [("pass", f"`tl.store(x + at, {MIRRORED})` in k"), ("tl.debug_barrier()", ""), ("tl.sum(at)", "")],
+    ids=["nothing", "barrier", "sum"],
+)
+def test_what_another_lane_of_a_program_stored_is_named_without_a_barrier(
+    machine: Interpreted, between: str, line: str
+) -> None:
+    body = ["at = tl.arange(0, BLOCK)", "tl.store(y + at, at * 1.0)", between, f"tl.store(x + at, {MIRRORED})"]
+    assert machine.run(*body).said == line
+
+
+def test_what_a_lane_stored_itself_it_may_load() -> None:
+    sharing, at = Sharing(), np.array([4, 8], dtype=np.uint64)
+    sharing.watch(0, 16)
+    sharing.begin_launch()
+    sharing.begin_program()
+    lanes = np.array([2, 7])
+    assert not sharing.access(at, lanes, is_store=True)
+    assert not sharing.access(at, lanes, is_store=False)
+    assert sharing.access(at, lanes[::-1], is_store=False)
+    sharing.barrier()
+    assert not sharing.access(at, lanes[::-1], is_store=False)
+
+
 def test_what_follows_an_atomic_is_not_in_order() -> None:
     sharing, at = Sharing(), np.array([4], dtype=np.uint64)
     sharing.watch(0, 16)
@@ -67,8 +95,8 @@ def test_what_follows_an_atomic_is_not_in_order() -> None:
     for _ in range(2):
         sharing.begin_program()
         sharing.atomic()
-        assert sharing.access(at, is_store=False) == (sharing.program == 2)
-        sharing.access(at, is_store=True)
+        assert sharing.access(at, np.zeros(1, dtype=np.int64), is_store=False) == (sharing.program == 2)
+        sharing.access(at, np.zeros(1, dtype=np.int64), is_store=True)
 
 
 def test_each_launch_begins_anew_and_large_memory_is_not_watched() -> None:
@@ -78,9 +106,9 @@ def test_each_launch_begins_anew_and_large_memory_is_not_watched() -> None:
         for is_store in (True, False):
             sharing.begin_launch()
             sharing.begin_program()
-            assert not sharing.access(at, is_store)
+            assert not sharing.access(at, np.zeros(1, dtype=np.int64), is_store)
     sharing.begin_program()
-    assert not sharing.access(at, is_store=True), "too large"
+    assert not sharing.access(at, np.zeros(1, dtype=np.int64), is_store=True), "too large"
 
 
 PLACE = ["p = tl.program_id(0)", "tl.store(y + tl.atomic_add(i, 1), p.to(tl.float32))"]

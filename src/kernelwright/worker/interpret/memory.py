@@ -60,6 +60,20 @@ def install() -> None:
     builder = triton_interpreter.InterpreterBuilder
     triton_interpreter._interpreter = Checked(triton_interpreter._interpreter)
     builder.create_masked_load = _with_other(builder.create_masked_load)
+    builder.create_barrier = _with_barrier(builder.create_barrier)
+    builder.create_dot = _with_barrier(builder.create_dot)
+    steps = triton_interpreter.ReduceScanOpInterface
+    steps.apply = _with_barrier(steps.apply)
+
+
+def _with_barrier(run: Callable[..., Any]) -> Callable[..., Any]:
+    """An operation after which all lanes of a program see what was stored before it."""
+
+    def ran(*arguments: Any, **options: Any) -> Any:
+        accesses.sharing.barrier()
+        return run(*arguments, **options)
+
+    return ran
 
 
 def _with_other(load: Callable[..., Any]) -> Callable[..., Any]:
@@ -97,14 +111,14 @@ class Checked:
     def load(self, addresses: Any, mask: Any, other: Any, dtype: Any) -> Any:
         active = _check(addresses, mask, np.dtype(dtype).itemsize, "reads", np.asarray(other).size)
         accesses.counts.reads += 1
-        _note(active, is_store=False)
+        _note(active, mask, is_store=False)
         return self.native.load(addresses, np.asarray(mask, dtype=bool), other, dtype)
 
     def store(self, addresses: Any, value: Any, mask: Any) -> Any:
         value = np.asarray(value)
         active = _check(addresses, mask, value.itemsize, "writes", value.size)
         accesses.counts.changes += 1
-        _note(active, is_store=True)
+        _note(active, mask, is_store=True)
         return self.native.store(addresses, value, np.asarray(mask, dtype=bool))
 
     def atomic_cas(self, addresses: Any, compared: Any, value: Any, semantic: Any) -> Any:
@@ -132,9 +146,9 @@ class Checked:
         return before
 
 
-def _note(addresses: Any, is_store: bool) -> None:
-    """Note an access, and the first that shares an element with another program by its line."""
-    if accesses.sharing.access(addresses, is_store):
+def _note(addresses: Any, mask: Any, is_store: bool) -> None:
+    """Note an access, and the first that shares an element out of order by its line."""
+    if accesses.sharing.access(addresses, np.flatnonzero(mask), is_store):
         accesses.sharing.found = _line()
 
 

@@ -11,8 +11,8 @@
 - Whole numbers have to be equal. If rounding changes them (quantized values, the place of a maximum), each may equal
   float64's result, the framework's, or one that other rounding of intermediate results gives. A float8 has to be
   between the least and the largest value that rounding explains (`float8`).
-- NaN passes only where the reference has NaN too. On inputs with NaN and infinities on purpose, any value passes where
-  the reference has NaN, and everything else has to agree with the reference.
+- NaN passes only where the reference has NaN too. On lenient draws (`values.LENIENT`: infinities, large values) any
+  value passes where the reference has NaN, and NaN where it has an infinity.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def errors(
 ) -> Errors:  # fmt: skip
     """Compare `actual` to `expected` (higher precision, same shape), element by element.
 
-    lenient: the inputs hold NaN or infinities on purpose. Then any value passes where NaN is expected (maxima that drop
+    lenient: the inputs are of `values.LENIENT`. Then any value passes where NaN is expected (maxima that drop
     a NaN are common and honest), and NaN passes where infinity is expected (splitting a float into parts gives that).
     Infinity passes where nearly as much is expected: x * (1 / y) overflows for a denormal y where x / y just does not.
     A finite value where infinity is expected, infinity of the other sign, and NaN where the reference is finite never

@@ -108,7 +108,8 @@ def verify(subject: Subject, case: Case) -> CaseResult:
 def undecided(subject: Subject, case: str, plan: Plan) -> list[str]:
     """What decided the result of draw 0 on the interpreter and does not on a GPU, in words."""
     shared, *undefined = subject.noted.get(case, [""])
-    found = [f"programs of one launch load and store the same memory without atomics: {shared}"] if shared else []
+    alike = "a program, or a lane of one, loads what another one of the launch stores, without an atomic or a barrier"
+    found = [f"{alike}: {shared}"] if shared else []
 
     def changes(lines: list[str]) -> bool:
         return replayed(subject, case, plan, 0, filled=tuple(lines)).status is not Status.PASSED
