@@ -83,7 +83,7 @@ def ignores_no_label(x: Tensor, at: Tensor) -> Tensor:
         (SHARES, lambda x: torch.softmax(x, -1), values.HIDDEN),
         (UNIT, lambda x: x / (x.square().sum(-1, keepdim=True) + 1e-35).sqrt(), values.ROWS),
         (HALF, clamped, values.FULL),
-        (RATIO, lambda x, y: x / y.clamp(min=1e-30), values.ZERO_ONE),
+        (RATIO, lambda x, y: x / y.clamp(min=1e-30), values.ROWS),
     ],
     ids=["zeros", "ones", "sentinel", "ignored", "hidden_rows", "no_length", "range_of_half", "division"],
 )
@@ -110,3 +110,11 @@ def test_an_honest_kernel_is_right_on_them(
     tmp_path: Path, problem: tuple[str, str, str], honest: Callable[..., Tensor]
 ) -> None:
     assert refused_on(tmp_path, problem, honest) == set()
+
+
+def test_zeros_alone_judge_where_the_answer_is_a_number(tmp_path: Path) -> None:
+    """Here forward takes zeros in every input; a quotient of zeros is NaN, and one by zeros infinite."""
+    difference = ("x, y", "x - 2 * y", f"{ROWS}, torch.rand(16, 24) + 0.5")
+    assert values.ZEROS in refused_on(tmp_path, difference, lambda x, y: x - 2 * y + (x.abs().amax() == 0) * 1.0)
+    product = ("x, y", "x.softmax(-1) / y.exp()", RATIO[2])
+    assert values.ZEROS in refused_on(tmp_path, product, lambda x, y: x.softmax(-1) / y.exp() * x.ne(0).any())
