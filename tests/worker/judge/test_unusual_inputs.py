@@ -118,3 +118,13 @@ def test_zeros_alone_judge_where_the_answer_is_a_number(tmp_path: Path) -> None:
     assert values.ZEROS in refused_on(tmp_path, difference, lambda x, y: x - 2 * y + (x.abs().amax() == 0) * 1.0)
     product = ("x, y", "x.softmax(-1) / y.exp()", RATIO[2])
     assert values.ZEROS in refused_on(tmp_path, product, lambda x, y: x.softmax(-1) / y.exp() * x.ne(0).any())
+
+
+def test_a_reason_says_which_label_was_met(tmp_path: Path) -> None:
+    file = tmp_path / "problem.py"
+    names, expression, inputs = LABELLED
+    file.write_text(PROBLEM.format(names=names, expression=expression, inputs=inputs))
+    made = Judge("cpu")
+    made.load(str(file))
+    draw = values.DISTRIBUTIONS.index(values.VARIED)
+    assert made.answer("small", draw).prefix == f"on inputs {values.VARIED} (-100 in at): "

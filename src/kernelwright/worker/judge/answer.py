@@ -57,7 +57,7 @@ class Answer:
     changes in place the elements that it does not touch. choices: for each output of indices how PyTorch may choose
     among equal values; numbers: which of `picks` that is. others: for each output, what is as right as `expected`
     (`chosen_otherwise`). picks: of the equal values, those that `expected` is of. left_out: for each output, the
-    elements that judge nothing (`fairness`); None if each does.
+    elements that judge nothing (`fairness`); None if each does. labels: by an input's position, the sentinels in it.
     """
 
     instance: Instance
@@ -75,6 +75,7 @@ class Answer:
     others: list[list[torch.Tensor]] = field(default_factory=list)
     picks: list[Pick] = field(default_factory=list)
     left_out: list[torch.Tensor | None] = field(default_factory=list)
+    labels: dict[int, list[int]] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
@@ -98,7 +99,9 @@ class Answer:
     @property
     def prefix(self) -> str:
         """The beginning of a reason: on which inputs; "" on the problem's own."""
-        return "" if self.as_given else f"on inputs {self.distribution}: "
+        had = [f"{number} in {self.instance.input_names[at]}" for at, some in self.labels.items() for number in some]
+        said = f"{self.distribution} ({', '.join(had)})" if had else self.distribution
+        return "" if self.as_given else f"on inputs {said}: "
 
 
 def answered(
@@ -135,6 +138,7 @@ def answered(
 
     def usable(tried: str) -> Answer | None:
         answer = judged(drawn(tried), tried)
+        answer.labels = (labels or {}) if tried == values.VARIED else {}
         if not is_usable(answer, sensitive):
             return None
         if tried in values.MAGNITUDES and overflows(answer.instance, drawn(tried, widened=WIDENED)):
