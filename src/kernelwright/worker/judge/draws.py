@@ -253,13 +253,14 @@ class Draws:
         seed, distribution = self.secret + draw, values.DISTRIBUTIONS[draw % PERIOD]
         if draw in FOLLOWING:
             seed, distribution = self.secret, FOLLOWING[draw]
+        is_varied = distribution == values.VARIED and self._varies(case)
         try:
             if draw == 0 and (names := self.problem.random_operators(known)):
                 refuse_random(self.problem.instance(known, seed=seed, device=self.device), names)
             made = answered(
                 self.problem, known, seed=seed, device=self.device, distribution=distribution,
                 sensitive=sensitive, floors=self.floors.get(case), gains=self._gains(case),
-                known=None if sensitive else self.errors.get((case, draw)), labels=self.labels.get(case),
+                known=None if sensitive else self.errors.get((case, draw)), labels=self.labels[case] if is_varied else None,
                 has_float16=any(getattr(one, "dtype", "") == "float16" for one in self.specs[case].inputs),
             )  # fmt: skip
         except torch.OutOfMemoryError:
