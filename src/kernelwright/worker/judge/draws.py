@@ -260,7 +260,8 @@ class Draws:
             made = answered(
                 self.problem, known, seed=seed, device=self.device, distribution=distribution,
                 sensitive=sensitive, floors=self.floors.get(case), gains=self._gains(case),
-                known=None if sensitive else self.errors.get((case, draw)), labels=self.labels[case] if is_varied else None,
+                known=None if sensitive else self.errors.get((case, draw)),
+                labels=self.labels[case] if is_varied else None,
                 has_float16=any(getattr(one, "dtype", "") == "float16" for one in self.specs[case].inputs),
             )  # fmt: skip
         except torch.OutOfMemoryError:
