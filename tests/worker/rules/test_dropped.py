@@ -68,6 +68,20 @@ NAMED = {
     "memory of a global name": ("BUFFER = None\ndef kept():\n    global BUFFER\n    if BUFFER is None:\n"
                                 "        BUFFER = torch.empty(4, device='cuda')\n    return BUFFER",
                                 "kept()", "keeps BUFFER"),
+    "a patch by another package": ("import vllm\nvllm.patch_torch()", "pass", "calls vllm.patch_torch"),
+    "another package in an unused value": ("import vllm\nONE = vllm.patch_torch()", "pass", "calls vllm.patch_torch"),
+    "another package in what is only tried": ("def tries():\n    import vllm\n    vllm.patch_torch()\ntries()", "pass",
+                                              "calls vllm.patch_torch"),
+    "another package in a message": ("import vllm", "logger.debug('%s', vllm.patched(x))", "calls vllm.patched"),
+    "another package behind a known name": ("import vllm\nONE = functools.partial(vllm.patch_torch)()", "pass",
+                                            "calls functools.partial"),
+    "a registration by another package": ("from vllm import registers\ndef one(x):\n    return x\nregisters(op=one)",
+                                          "pass", "calls registers"),
+    "another package above a kernel": (
+        "import vllm\n@vllm.cached\n@triton.jit\ndef other(x_ptr):\n    tl.store(x_ptr, 0)", "other[(1,)](out)",
+        "calls vllm.cached"),
+    "a logger that is given more": ("from vllm import init_logger\nlog = init_logger(torch)", "log.info('')",
+                                    "calls init_logger"),
 }  # fmt: skip
 
 IDLE = {
@@ -83,6 +97,9 @@ IDLE = {
     "a handler that raises": ("", "try:\n        pass\n    except ValueError:\n        raise"),
     "a test script": (f"{SWAPS}if __name__ == '__main__':\n    swaps()", "pass"),
     "an annotation": ("def unused(one: os.PathLike) -> time.struct_time:\n    pass", "pass"),
+    "a logger of another package": ("from vllm import init_logger\nlog = init_logger(__name__)", "log.info('one')"),
+    "a logger beside a special method": ("class Other:\n    def __call__(self, x):\n        x.zero_()", "Other()"),
+    "a class of another package": ("import vllm", "isinstance(x, vllm.Packed)"),
     "another package": ("import fast_kernels\n@fast_kernels.traced(one=1)\ndef unused():\n    pass", "pass"),
     "what makes a kernel of a function behind it": (
         "def other(x_ptr, BLOCK: tl.constexpr):\n    x_ptr += BLOCK\n    tl.store(x_ptr, 0)\nother = triton.jit(other)",

@@ -10,14 +10,14 @@ import ast
 import builtins
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import FUNCTIONS, assigned_targets, base_name, dotted, imported_paths, names_in
 from kernelwright.source.branches import runs_as_script
 from kernelwright.source.kernels import in_kernels
 from kernelwright.worker.rules import normal
-from kernelwright.worker.rules.foreign import is_foreign
+from kernelwright.worker.rules.foreign import unknown
 from kernelwright.worker.rules.framework import why_refused
 from kernelwright.worker.rules.guards import CONTEXT_MANAGER
 from kernelwright.worker.rules.imports import Finding
@@ -54,12 +54,14 @@ METHODS = CHANGES | {"run", "warmup", "apply", "impl", "fallback"}
 
 def dropped(source: str, made: str) -> list[Finding]:
     """What `source` calls, writes and asks of Python's modules where it runs, and `made` does not."""
-    before, after = _Module(syntax.parse(source)), _Module(syntax.parse(made))
+    after = _Module(syntax.parse(made))
+    before = _Module(syntax.parse(source), kept=after.own)
     after.acting |= before.acting
     after.special |= before.special
     left = Counter(key for node in ast.walk(after.tree) for key in after.acts(node))
     found = []
-    for node in before.run():
+    tried = [node for node in before.run(tried=True) if before.calls_unknown(node)]
+    for node in {id(node): node for node in (*before.run(), *tried)}.values():
         for key in before.acts(node):
             left[key] -= 1
             if left[key] < 0:
@@ -68,9 +70,10 @@ def dropped(source: str, made: str) -> list[Finding]:
 
 
 class _Module:
-    """acting: functions and methods of the module that act. special: whether some run where no call is written."""
+    """acting: functions and methods of the module that act. special: whether some run where no call is written. kept:
+    functions that the judged text has, too; decorators of unknown packages above others change nothing of it."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, kept: Set[str] | None = None) -> None:
         self.tree, self.paths, self.inside = tree, imported_paths(tree), in_kernels(tree)
         self.silent = normal.silent_names(tree, self.paths)
         own = [node for node in ast.walk(tree) if isinstance(node, (*FUNCTIONS, ast.ClassDef))]
@@ -80,6 +83,9 @@ class _Module:
         self.own = {node.name for node in own}
         self.answers = answers(tree)
         self.above = {id(one) for node in own for one in node.decorator_list}
+        self.unknown = unknown(tree)
+        registered = [one for node in own if kept is not None and node.name not in kept for one in node.decorator_list
+                      if base_name(one) in self.unknown]  # fmt: skip
         asked = [part for one in questions(tree) for part in ast.walk(one)]
         named = [one for node in ast.walk(tree) if isinstance(node, ast.Call) and base_name(node) in self.silent
                  for one in node.args if isinstance(one, ast.Name)]  # fmt: skip
@@ -88,7 +94,8 @@ class _Module:
         named += [part for one in annotations for part in ast.walk(one) if isinstance(part, ast.Name)]
         made = [part for node in own if node.name in CONSTRUCTORS for part in ast.walk(node)
                 if isinstance(part, ast.Attribute) and ast.unparse(part.value) == "self"]  # fmt: skip
-        self.skipped = {id(one) for one in (*asked, *named, *made)}
+        loggers = [part for node in ast.walk(tree) if self._makes_logger(node) for part in ast.walk(node)]
+        self.skipped = {id(one) for one in (*asked, *named, *made, *registered, *loggers)}
         self.fresh = {one.id for node in ast.walk(tree) if isinstance(getattr(node, "value", None), FRESH)
                       for one in assigned_targets(node) if isinstance(one, ast.Name)}  # fmt: skip
         self.acting, self.special = set[str](), False
@@ -98,11 +105,11 @@ class _Module:
             self.acting |= more
         self.special = any(name.startswith("__") and name not in CONSTRUCTORS for name in self.acting)
 
-    def run(self) -> Iterator[ast.AST]:
+    def run(self, tried: bool = False) -> Iterator[ast.AST]:
         """The nodes of host code that an import evaluates, and those of functions and classes that these or a call
-        name."""
-        tried, seen = scripts(self.tree), set(normal.ENTRIES)
-        parts = [part for node in self.tree.body if not runs_as_script(node) and id(node) not in tried
+        name; or those of statements that only try out what the module defines."""
+        trying, seen = scripts(self.tree), set() if tried else set(normal.ENTRIES)
+        parts = [part for node in self.tree.body if not runs_as_script(node) and (id(node) in trying) is tried
                  for part in _evaluated(node)]  # fmt: skip
         seen |= {
             name for part in parts if isinstance(part, ast.Call) or id(part) in self.above for name in names_in(part)
@@ -127,7 +134,7 @@ class _Module:
                 yield f"launches {ast.unparse(kernel).rpartition('.')[2]}"
             case ast.Call(func=ast.Subscript(value=kernel)):
                 yield f"launches {ast.unparse(kernel).rpartition('.')[2]}"
-            case ast.Call(func=function) if _is_given(node) or not self.is_idle(function):
+            case ast.Call(func=function) if self.calls_unknown(node) or _is_given(node) or not self.is_idle(function):
                 yield f"calls {ast.unparse(function)}"
             case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()) if name in self.acting:
                 yield f"uses {name}"
@@ -150,16 +157,30 @@ class _Module:
             case ast.Name() | ast.Attribute() if id(node) in self.above and not self.is_idle(node):
                 yield f"calls {ast.unparse(node)}"
 
+    def calls_unknown(self, node: ast.AST) -> bool:
+        """Whether `node` calls something of an unknown package, or gives it to a function that may call it."""
+        if not isinstance(node, ast.Call) or id(node) in self.skipped:
+            return False
+        only_reads = self._is_silent(node) or getattr(node.func, "id", "") == "isinstance"
+        return any(base_name(one) in self.unknown for one in [node.func] + _given(node) * (not only_reads))
+
+    def _makes_logger(self, node: ast.AST) -> bool:
+        """Whether `node` calls a function that makes a logger, of any package, with texts or the module's name."""
+        return (
+            isinstance(node, ast.Call) and (base_name(node) in self.silent or normal.makes_logger(node, self.paths))
+            and all(isinstance(one, ast.Constant) or getattr(one, "id", "") in OF_THE_FILE for one in _given(node))
+        )  # fmt: skip
+
     def is_idle(self, function: ast.expr) -> bool:
         """Whether a call of `function` changes nothing that other code reads, or the function is one of the module."""
         path, name = dotted(function, self.paths), getattr(function, "attr", getattr(function, "id", ""))
-        if name.startswith(SETTERS) and name not in ALLOWED_SETTERS:
+        if (name.startswith(SETTERS) and name not in ALLOWED_SETTERS) or base_name(function) in self.unknown:
             return False
         match function:
             case _ if path is not None:
                 module, _, last = path.rpartition(".")
                 is_known = not path.startswith("torch.") and (may_import(module, last) or not why_refused(path))
-                is_idle = is_foreign(module or path) or is_known or path in IDLE or path.startswith(IDLE_PARTS)
+                is_idle = is_known or path in IDLE or path.startswith(IDLE_PARTS)
                 return (is_idle or self._is_silent(function)) and path not in normal.TRACERS
             case ast.Name():
                 return name in self.own | BUILTINS | self.silent
@@ -181,6 +202,10 @@ class _Module:
         module, _, last = path.rpartition(".")
         known = may_import(path) or may_import(module, last) or name in self.silent or path == CONTEXT_MANAGER
         return path.partition(".")[0] in sys.stdlib_module_names and not known
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(word.value for word in call.keywords)]
 
 
 def _is_given(call: ast.Call) -> bool:

@@ -18,7 +18,7 @@ from kernelwright.source.edits import Edit, edited, narrowed
 from kernelwright.source.kernels import JIT_SPELLINGS, host_code
 from kernelwright.worker.rules.framework import may_be_imported
 from kernelwright.worker.rules.installed import is_installed
-from kernelwright.worker.rules.static import ALLOWED_MODULES, may_import
+from kernelwright.worker.rules.static import ALLOWED_IMPORTS_OF, ALLOWED_MODULES, may_import
 
 KNOWN = frozenset({"torch", "packaging", *sys.stdlib_module_names})
 
@@ -76,6 +76,14 @@ def used(tree: ast.Module) -> list[Edit]:
 def _foreign(paths: Mapping[str, str]) -> set[str]:
     """The names that imports bind to foreign packages. paths: full names by imported names."""
     return {name for name, path in paths.items() if path.partition(".")[0] not in (*KNOWN, "triton")}
+
+
+def unknown(tree: ast.Module) -> set[str]:
+    """The names that imports at any depth bind to packages of which it is not known what a call does."""
+    known = {*KNOWN, "triton", *(module.partition(".")[0] for module in ALLOWED_IMPORTS_OF)}
+    return {
+        found.name for node in ast.walk(tree) for found in imported(node) if found.path.partition(".")[0] not in known
+    }
 
 
 def without_foreign(decorators: Iterable[ast.expr], paths: Mapping[str, str]) -> list[ast.expr]:

@@ -124,10 +124,14 @@ def silent_names(tree: ast.Module, paths: dict[str, str]) -> set[str]:
     silent = {name for name, path in paths.items() if path.partition(".")[0] in SILENT}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and (
-            base_name(node.value) in silent or (dotted(node.value.func, paths) or "").lower().endswith(LOGGER)
+            base_name(node.value) in silent or makes_logger(node.value, paths)
         ):  # fmt: skip
             silent |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     return silent
+
+
+def makes_logger(call: ast.Call, paths: dict[str, str]) -> bool:
+    return (dotted(call.func, paths) or "").lower().endswith(LOGGER)
 
 
 def _unreached(tree: ast.Module) -> list[Edit]:
