@@ -53,6 +53,34 @@ def test_memory_that_the_first_call_allocates_is_allocated_in_every_call() -> No
     assert dropped(made, made) == []
 
 
+SCRATCH = SOURCE.replace("torch.zeros(", "torch.empty(").replace("        part, zeros = self._parts\n", "")
+
+
+def test_scratch_that_a_first_call_allocates_is_no_difference() -> None:
+    assert answers(syntax.parse(SCRATCH)) == {"self._parts", "self._count"}
+    assert dropped(SCRATCH, normal_form(SCRATCH)) == []
+    sized = SCRATCH[SCRATCH.index("            blocks = ") : SCRATCH.index("        out = ")]
+    one = "            self._parts = {0}\n            self._count = {0}\n".format("torch.empty(9, device=x.device)")
+    same = SCRATCH.replace(sized, one).replace(" or self._parts[0].shape != x.shape", "")
+    assert answers(syntax.parse(same)) == {"self._parts", "self._count"}
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("self._count = torch.empty_like(x)", "self._count = torch.ones_like(x)"),
+    (" or self._parts[0].shape != x.shape", ""),
+    (" or self._parts[0].shape != x.shape", " or x.shape[0] > 4"),
+    ("return out", "return self._count"),
+    ("return out", "out = self._count\n        return out"),
+    ("return out", "return self._count.view(-1)"),
+    ("copy[(1,)]", "copy[(self._count.numel(),)]"),
+])  # fmt: skip
+def test_what_a_later_call_could_find_changed_is_named(old: str, new: str) -> None:
+    made = SCRATCH.replace(old, new)
+    assert made != SCRATCH
+    assert in_every_call(syntax.parse(made)) != []
+    assert dropped(made, normal_form(made)) != []
+
+
 @pytest.mark.parametrize(("old", "new"), [
     ("self._count = torch.empty_like(x)", "self._count = x"),
     ("self._count = torch.empty_like(x)", "self._count = torch.softmax(x, -1)"),
