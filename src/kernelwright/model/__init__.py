@@ -41,6 +41,7 @@ from kernelwright.model.diagnosis import Diagnosis, Evidence, Finding, Limit
 from kernelwright.model.evaluation import (
     LEFT_OUT,
     NEVER_EXERCISED,
+    RAISES,
     CaseResult,
     Evaluation,
     KernelResources,

@@ -27,6 +27,9 @@ NEVER_EXERCISED = "never exercised: "
 """Begins what stands in `Evaluation.unjudged` because no judged case had more than one of it, and a stated case does.
 """
 
+RAISES = "raises "
+"""Begins what stands in `Evaluation.unjudged` because the candidate raises in other surroundings than the judged."""
+
 LEFT_OUT = "left out: "
 """Begins what stands in `Evaluation.unjudged` because it breaks a rule and no case ran it: the judged text lacks it,
 and the candidate's own file has it."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from kernelwright.model import (
     LEFT_OUT,
     NEVER_EXERCISED,
+    RAISES,
     CaseInfo,
     CaseResult,
     Clocks,
@@ -222,12 +223,12 @@ MOST_UNJUDGED = 6
 
 
 def unjudged_texts(evaluation: Evaluation) -> list[str]:
-    """A line for what was not judged of branches, configs and offsets, one for what no judged case exercised, and one
-    for what breaks a rule and was left out."""
+    """A line for what was not judged of branches, configs and offsets, and one each for what no judged case exercised,
+    where it raises, and what breaks a rule and was left out."""
     judged = "not judged (other branches and configs are left out of files and exports): "
-    begins: dict[str, list[str]] = {judged: [], NEVER_EXERCISED: [], LEFT_OUT: []}
+    begins: dict[str, list[str]] = {judged: [], NEVER_EXERCISED: [], RAISES: [], LEFT_OUT: []}
     for one in evaluation.unjudged:
-        begin = next((begin for begin in (NEVER_EXERCISED, LEFT_OUT) if one.startswith(begin)), "")
+        begin = next((begin for begin in (NEVER_EXERCISED, RAISES, LEFT_OUT) if one.startswith(begin)), "")
         begins[begin or judged].append(one.removeprefix(begin))
     return [begin + _listed(texts) for begin, texts in begins.items() if texts]
 

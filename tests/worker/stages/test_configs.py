@@ -95,6 +95,31 @@ def test_configs_that_were_not_run_are_named(worker: ProcessWorker) -> None:
     assert named.startswith("autotune:double=1 (BLOCK=48, COVERED=48, num_warps=4, num_stages=3): compile_error")
 
 
+SPLIT = """\
+try:
+    import vllm
+except ImportError:
+    vllm = None
+
+
+def blocks(n, most):
+    if most > 64:
+        return triton.cdiv(n, most)
+    return triton.cdiv(n, most)
+
+
+@triton.autotune("""
+
+
+def test_a_config_that_needs_what_was_left_out_is_named(worker: ProcessWorker) -> None:
+    made = KERNEL.replace("@triton.autotune(", SPLIT).replace('triton.cdiv(x.numel(), meta["BLOCK"])', "blocks(GIVEN)")
+    source = made.replace("GIVEN", 'x.numel(), meta["BLOCK"]').replace("CONFIGS", config(32, 32) + config(128, 128))
+    found = worker.evaluate(Candidate(source=source), "verify")
+    assert found.status is Status.PASSED, found.reason
+    (named,) = [one for one in found.unjudged if one.startswith("autotune:double=1")]
+    assert "not judged: line 14, where most > 64" in named
+
+
 PRUNED = """\
 def fitting(configs, named, **meta):
     return [one for one in configs if KEPT]

@@ -11,8 +11,9 @@ from functools import partial
 
 import msgspec
 
-from kernelwright.model import CaseResult, Status
+from kernelwright.model import RAISES, CaseResult, Status
 from kernelwright.source import kernel_configs
+from kernelwright.source.branches import NOT_JUDGED
 from kernelwright.source.names import AUTOTUNE
 from kernelwright.worker.plan.plan import Launch, Plan
 from kernelwright.worker.processes.outcome import Ended
@@ -27,10 +28,12 @@ FAILED = (Status.WRONG, Status.RUNTIME_ERROR, Status.CRASHED)
 """Statuses of another plan that make the candidate fail. Triton's tuner passes over a config that does not fit, and a
 slow one proves nothing."""
 
-OTHERS: dict[Surroundings, str] = {
-    "training": "where gradients are recorded",
-    "inference": "in inference mode, or with memory that is not aligned",
-}
+OTHERS: dict[Surroundings, tuple[str, str]] = {
+    "training": ("where gradients are recorded", "call it under torch.no_grad()"),
+    "inference": ("in inference mode, or with memory that is not aligned",
+                  "call it outside of torch.inference_mode(), on tensors that are no parts of others"),
+}  # fmt: skip
+"""Where a file may do something else, and what a user can do where it raises."""
 
 
 def judge_configs(subject: Subject, results: list[CaseResult]) -> CaseResult | None:
@@ -41,10 +44,9 @@ def judge_configs(subject: Subject, results: list[CaseResult]) -> CaseResult | N
     judged = [_computed(subject, subject.plans[case])] if case else []
 
     def prepared(kernel: str, index: int) -> Subject:
-        other = Subject(subject.session, subject.candidate)
+        other = subject.beside()
         other.autotune_stated = {**chosen, kernel: index}
-        other.prepare([case])
-        return other
+        return other.record_and_compile([case])
 
     others = [(kernel, index) for kernel, count in subject.autotune.items() for index in range(count)]
     for number, (kernel, index) in enumerate(one for one in others if chosen.get(one[0], 0) != one[1]):
@@ -52,7 +54,7 @@ def judge_configs(subject: Subject, results: list[CaseResult]) -> CaseResult | N
             why = "not chosen" if kernel in stated else f"only {MOST} are judged" if case else "no small case passed"
         else:
             found = _result(partial(prepared, kernel, index), case, judged)
-            if found.status in FAILED:
+            if found.status in FAILED and NOT_JUDGED not in found.reason:
                 return msgspec.structs.replace(found, reason=f"with {_named(subject, kernel, index)}: {found.reason}")
             why = "" if found.status is Status.PASSED else f"{found.status.value}: {found.reason}"
         subject.unjudged += [f"{_named(subject, kernel, index)}: {why}"] * bool(why)
@@ -67,12 +69,14 @@ def judge_surroundings(subject: Subject, results: list[CaseResult]) -> CaseResul
         return None
     judged = [_computed(subject, subject.plans[case])]
     for surroundings, other in subject.recorded_in(tuple(OTHERS), case).items():
-        where, is_planned = OTHERS[surroundings], case in other.plans
+        (where, cure), is_planned = OTHERS[surroundings], case in other.plans
         found = _result(other.compile_plans, case, judged)
         if is_planned and found.status in FAILED:
             return msgspec.structs.replace(found, reason=f"{where}: {found.reason}")
         if found.status is Status.PASSED:
             subject.taken[case] |= other.taken[case]
+        elif found.status is Status.RUNTIME_ERROR and NOT_JUDGED not in found.reason:
+            subject.unjudged.append(f"{RAISES}{where}: {cure} ({found.reason})")
         else:
             subject.unjudged.append(f"{where} it does something else: {found.status.value}: {found.reason}")
     return None
