@@ -10,6 +10,8 @@ import torch
 from fakes import PROBLEM
 from kernelwright.model import Evaluation, Status
 from kernelwright.propose.sections import Rejection, cure, failure, rejections
+from kernelwright.worker.record.stand_in import StandIn
+from kernelwright.worker.record.trace import Refused
 from kernelwright.worker.rules.extract import extract
 from kernelwright.worker.rules.static import check
 from proposing import trial
@@ -67,6 +69,12 @@ def test_an_example_has_three_lines_that_break_no_rule(one: Rejection) -> None:
         else f"class ModelNew:\n    def __init__(self, x):\n{textwrap.indent(text, ' ' * 8)}\n        pass"
     )
     assert check(source) == []
+
+
+def test_what_depends_on_an_absent_package_gets_its_own_rule() -> None:
+    with pytest.raises(Refused) as refused:
+        bool(StandIn("vllm.is_rocm", "line 5 imports vllm"))
+    assert "The rule: No other package is here" in cure(str(refused.value))
 
 
 def test_only_what_is_rejected_gets_a_rule() -> None:

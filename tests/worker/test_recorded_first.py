@@ -65,8 +65,8 @@ REFUSED = {
     "a state that runs under try": ("try:\n    import vllm\nexcept ImportError:\n    KEPT = []\n",
                                     "KEPT.append(1)", "changes KEPT"),
     "a branch that depends on a package": ("import vllm\nif vllm.is_rocm():\n    HAS = False\nelse:\n    HAS = False",
-                                           HAS, "line 6: the host code depends on vllm.is_rocm and imports vllm"),
-    "a size that depends on a package": ("from vllm import MOST", "x = x[:MOST]", "depends on MOST and imports from"),
+                                           HAS, "line 6: the host code depends on vllm.is_rocm, and line 5 imports"),
+    "a size that depends on a package": ("from vllm import MOST", "x = x[:MOST]", "depends on MOST, and line 5"),
     "a failure that is caught": ("try:\n    ONE = int('one')\nexcept ValueError:\n    ONE = 1", "pass", "catches"),
     "a variable in a call": ("import os", "if os.environ.get('DEPLOYED'):\n    return x", "imports os"),
     "a variable by a function of a call": ("import os\ndef deployed():\n    return os.getenv('DEPLOYED')",
@@ -96,6 +96,10 @@ def other(x):""",
 SUMMED = LAZY.replace("mask=lanes < n) * 2,", "mask=lanes < n) * 2 + tl.load(out_ptr + lanes, mask=lanes < n),")
 
 TWICE = "import math\nTWO = tl.constexpr(math.sqrt(4.0))\n\n@triton.jit\ndef twice(x):\n    return x * TWO"
+SEVERAL = source_of("KEPT = {}", "KEPT['x'] = x.item()")
+DECORATED = source_of("from vllm import memoize", "").replace("def kernel_function", "@memoize\ndef kernel_function")
+PATCHED = source_of("import vllm\nvllm.patch_torch()", "")
+
 COMPUTED = source_of(TWICE, "").replace("mask=lanes < n) * 2,", "mask=lanes < n) * twice(1.0),")
 
 
@@ -105,6 +109,9 @@ def judged(shared_worker: StartedWorker, tmp_path_factory: pytest.TempPathFactor
         COMPUTED,
         LAZY,
         SUMMED,
+        SEVERAL,
+        DECORATED,
+        PATCHED,
         *(source_of(top, host) for top, host, _ in (*LEFT_OUT.values(), *REFUSED.values())),
     ]
     return judged_texts(shared_worker, tmp_path_factory.mktemp("problem"), every)
@@ -125,6 +132,23 @@ def test_what_runs_is_refused_where_it_breaks_a_rule(judged: Judged, what: str) 
     found = judged(source_of(top, host))
     assert found.status is Status.REJECTED
     assert why in found.reason
+
+
+def test_of_several_broken_rules_the_first_has_its_cure(judged: Judged) -> None:
+    first, *others = judged(SEVERAL).reason.split("; then ")
+    assert first.startswith("line 5: a module-level container could keep results between calls: ")
+    assert others == ["line 13: uses .item: host code may depend on shapes only and compute nothing; "
+                      "line 13: writes into KEPT, which outlives the call"]  # fmt: skip
+
+
+def test_a_function_that_another_package_decorates_is_refused_with_the_line_of_its_import(judged: Judged) -> None:
+    assert "depends on memoize, and line 5 imports from vllm" in judged(DECORATED).reason
+
+
+def test_what_another_package_does_at_import_is_named(judged: Judged) -> None:
+    found = judged(PATCHED)
+    assert found.status is Status.PASSED, found.reason
+    assert found.unjudged == (f"{BEGIN}line 6: calls vllm.patch_torch, which the judged text does not",)
 
 
 def test_a_constant_that_a_function_computes_is_written_as_a_literal_where_a_function_of_a_kernel_reads_it(

@@ -12,19 +12,19 @@ from kernelwright.worker.rules import triton
 from kernelwright.worker.rules.foreign import used, with_stand_ins
 from kernelwright.worker.rules.normal import normal_form
 
-ONE = "one = __absent__('one', 'imports from {}')"
+ONE = "one = __absent__('one', 'line 1 imports from {}')"
 
 
 @pytest.mark.parametrize(("written", "recorded"), [
-    ("import vllm", "vllm = __absent__('vllm', 'imports vllm')"),
-    ("import torch, vllm", "import torch; vllm = __absent__('vllm', 'imports torch, vllm')"),
+    ("import vllm", "vllm = __absent__('vllm', 'line 1 imports vllm')"),
+    ("import torch, vllm", "import torch; vllm = __absent__('vllm', 'line 1 imports torch, vllm')"),
     ("from vllm import one", ONE.format("vllm")), ("from ..utils import one", ONE.format("..utils")),
     ("import os", None), ("from torch.fx import wrap", None), ("import packaging.version", None),
     ("import numpy as np", None), ("from numpy import ndarray as one", ONE.format("numpy")),
     ("from triton.no_such_module import one", ONE.format("triton.no_such_module")),
     ("try:\n    import vllm\nexcept ImportError:\n    vllm = None",
      "try:\n    __absent__()\nexcept ImportError:\n    vllm = None"),
-    ("def f():\n    import vllm", "def f():\n    vllm = __absent__('vllm', 'imports vllm')"),
+    ("def f():\n    import vllm", "def f():\n    vllm = __absent__('vllm', 'line 2 imports vllm')"),
 ])  # fmt: skip
 def test_what_is_recorded_in_place_of_an_absent_package(written: str, recorded: str | None) -> None:
     assert with_stand_ins(written) == (written if recorded is None else recorded)

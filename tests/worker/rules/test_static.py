@@ -165,6 +165,7 @@ def test_the_gallerys_starters_raise_no_alarm(starter: Path) -> None:
     ("line", "rule"),
     [
         ("import os", "imports os"),
+        ("import os as one; one.getcwd()", "imports os, which line 10 uses; allowed: torch"),
         ("import numpy as np", ""),
         ("import torch.utils.cpp_extension", "imports torch.utils.cpp_extension"),
         ("from torch import ops", "imports ops"),

@@ -39,7 +39,7 @@ class StandIn:
         return self
 
     def _refuse(self, *_: object) -> Any:
-        raise Refused(f"the host code depends on {self._name} and {self._imports}{NOT_HERE}")
+        raise Refused(f"the host code depends on {self._name}, and {self._imports}{NOT_HERE}")
 
     def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
         return ()

@@ -44,7 +44,7 @@ def with_stand_ins(source: str) -> str:
                 if isinstance(node, ast.ImportFrom)
                 else ast.unparse(node)[7:]
             )
-            bound = [f"{name} = {STAND_IN}({name!r}, {f'imports {of}'!r})" for name in sorted(gone)]
+            bound = [f"{name} = {STAND_IN}({name!r}, {f'line {node.lineno} imports {of}'!r})" for name in sorted(gone)]
             made = [f"{STAND_IN}()"] if id(node) in tried else bound
             edits.append(Edit(node, node, "; ".join([narrowed(node, left), *made] if left else made)))
     return edited(source, edits)

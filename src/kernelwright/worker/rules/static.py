@@ -121,7 +121,8 @@ class _Host:
 
     ids of expressions. own: names that a function around them binds. bases: attributes of them are read. asked: first
     arguments of `getattr` and `hasattr`, and modules that are given another name. alignment: `data_ptr` in tests of
-    alignment or of equality. called: they are called. above: they are in decorators.
+    alignment or of equality. called: they are called. above: they are in decorators. uses: the first
+    line that reads a name.
     """
 
     own: frozenset[int]
@@ -132,6 +133,7 @@ class _Host:
     framework: dict[str, str]
     called: frozenset[int]
     above: frozenset[int]
+    uses: dict[str, int]
 
 
 def check(source: str) -> list[Finding]:
@@ -174,6 +176,12 @@ def _host_of(tree: ast.Module, nodes: list[ast.AST]) -> _Host:
         alignment=frozenset(found for node in nodes for found in _alignment(node)),
         called=frozenset(id(node.func) for node in nodes if isinstance(node, ast.Call)),
         above=frozenset(id(node) for decorator in decorators for node in ast.walk(decorator)),
+        uses=dict(
+            sorted(
+                {(one.id, one.lineno) for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)},
+                reverse=True,
+            )
+        ),
     )
 
 
@@ -259,7 +267,7 @@ power of two, would reveal where in memory a tensor is."""
 def _import(node: ast.Import, host: _Host) -> Iterator[Finding]:
     for alias in node.names:
         if not may_import(alias.name) or ("." in alias.name and alias.name in ALLOWED_IMPORTS_OF):
-            yield Finding(node.lineno, f"imports {alias.name}; {_allowed(alias.name)}")
+            yield Finding(node.lineno, f"imports {alias.name}{_used(node, host)}; {_allowed(alias.name)}")
 
 
 def _import_from(node: ast.ImportFrom, host: _Host) -> Iterator[Finding]:
@@ -278,7 +286,7 @@ def _import_from(node: ast.ImportFrom, host: _Host) -> Iterator[Finding]:
             if (why := _attribute(name, of_framework) or may_be_imported(f"{module}.{name}"))
         ]
     else:
-        wrong = [f"imports from {node.module}; {_allowed(module)}"]
+        wrong = [f"imports from {node.module}{_used(node, host)}; {_allowed(module)}"]
     wrong += [
         f"imports {alias.name} under another name"
         for alias in node.names
@@ -388,6 +396,11 @@ RULES: dict[type[ast.AST], Callable[[Any, _Host], Iterator[Finding]]] = {
     ast.AsyncFunctionDef: _async,
 }
 """The check of each kind of node."""
+
+
+def _used(node: ast.Import | ast.ImportFrom, host: _Host) -> str:
+    lines = [host.uses[found.name] for found in imported(node) if found.name in host.uses]
+    return f", which line {min(lines)} uses" if lines else ""
 
 
 def _allowed(module: str) -> str:

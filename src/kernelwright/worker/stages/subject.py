@@ -513,4 +513,6 @@ class Subject:
 
 
 def _listed(findings: Sequence[Finding]) -> str:
-    return "; ".join(str(finding) for finding in findings[:8])
+    """The first finding with its cure, and the others without theirs: they may come from it."""
+    first, *others = map(str, findings[:8])
+    return "; then ".join([first, *["; ".join(one.partition(";")[0] for one in others)] * bool(others)])
