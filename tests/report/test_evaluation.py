@@ -44,6 +44,8 @@ def test_what_was_not_judged_of_a_candidate_that_passed_is_named() -> None:
     text = headline(msgspec.structs.replace(passed(32.0), unjudged=(named,)))
     others = f"not judged (other branches and configs are left out of files and exports): {named}"
     assert others in text.splitlines()
+    raises = "raises where gradients are recorded: call it under torch.no_grad() (line 3: ValueError)"
+    assert raises in headline(msgspec.structs.replace(passed(32.0), unjudged=(named, raises))).splitlines()
     more = [f"never exercised: k{number}: splits" for number in range(8)]
     text = headline(msgspec.structs.replace(passed(32.0), unjudged=(named, *more)))
     listed = "; ".join(f"k{number}: splits" for number in range(6))
