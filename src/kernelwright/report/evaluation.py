@@ -228,8 +228,8 @@ def unjudged_texts(evaluation: Evaluation) -> list[str]:
     judged = "not judged (other branches and configs are left out of files and exports): "
     begins: dict[str, list[str]] = {judged: [], NEVER_EXERCISED: [], RAISES: [], LEFT_OUT: []}
     for one in evaluation.unjudged:
-        begin = next((begin for begin in (NEVER_EXERCISED, RAISES, LEFT_OUT) if one.startswith(begin)), "")
-        begins[begin or judged].append(one.removeprefix(begin))
+        begin = next((begin for begin in begins if one.startswith(begin)), judged)
+        begins[begin].append(one.removeprefix(begin))
     return [begin + _listed(texts) for begin, texts in begins.items() if texts]
 
 

@@ -162,14 +162,13 @@ class _Module:
         if not isinstance(node, ast.Call) or id(node) in self.skipped:
             return False
         only_reads = self._is_silent(node) or getattr(node.func, "id", "") == "isinstance"
-        return any(base_name(one) in self.unknown for one in [node.func] + _given(node) * (not only_reads))
+        return not self.unknown.isdisjoint(names_in(node.func if only_reads else node))
 
     def _makes_logger(self, node: ast.AST) -> bool:
         """Whether `node` calls a function that makes a logger, of any package, with texts or the module's name."""
-        return (
-            isinstance(node, ast.Call) and (base_name(node) in self.silent or normal.makes_logger(node, self.paths))
-            and all(isinstance(one, ast.Constant) or getattr(one, "id", "") in OF_THE_FILE for one in _given(node))
-        )  # fmt: skip
+        if not isinstance(node, ast.Call) or not names_in(node) <= OF_THE_FILE | {base_name(node)}:
+            return False
+        return base_name(node) in self.silent or normal.makes_logger(node, self.paths)
 
     def is_idle(self, function: ast.expr) -> bool:
         """Whether a call of `function` changes nothing that other code reads, or the function is one of the module."""
@@ -204,21 +203,13 @@ class _Module:
         return path.partition(".")[0] in sys.stdlib_module_names and not known
 
 
-def _given(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(word.value for word in call.keywords)]
-
-
 def _is_given(call: ast.Call) -> bool:
     """Whether a call says where its result goes, or names an operator of the framework, which it may replace."""
     texts = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
-    is_made = any(isinstance(one, ast.BinOp | ast.JoinedStr) for one in call.args) and "library" in ast.unparse(
-        call.func
-    )
-    return (
-        is_made
-        or any(word.arg in ("out", "inplace") for word in call.keywords)
-        or any(text.startswith("aten") for text in texts)
-    )
+    of_library = "library" in ast.unparse(call.func)
+    is_made = of_library and any(isinstance(one, ast.BinOp | ast.JoinedStr) for one in call.args)
+    is_placed = any(word.arg in ("out", "inplace") for word in call.keywords)
+    return is_made or is_placed or any(text.startswith("aten") for text in texts)
 
 
 def _evaluated(node: ast.AST) -> Iterator[ast.AST]:

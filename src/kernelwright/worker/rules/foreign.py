@@ -39,11 +39,7 @@ def with_stand_ins(source: str) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom) and (gone := _foreign_names(node)):
             left = [found.alias for found in imported(node) if found.name not in gone]
-            of = (
-                f"from {'.' * node.level}{node.module or ''}"
-                if isinstance(node, ast.ImportFrom)
-                else ast.unparse(node)[7:]
-            )
+            of = ast.unparse(node).removeprefix("import ").partition(" import ")[0]
             bound = [f"{name} = {STAND_IN}({name!r}, {f'line {node.lineno} imports {of}'!r})" for name in sorted(gone)]
             made = [f"{STAND_IN}()"] if id(node) in tried else bound
             edits.append(Edit(node, node, "; ".join([narrowed(node, left), *made] if left else made)))

@@ -18,8 +18,7 @@ from kernelwright.worker.rules.moved import ALLOCATES
 ALL = ALLOCATES | {f"{name}_like" for name in ALLOCATES}
 """Functions that allocate memory, also where a tensor says how much and on which device."""
 
-HOLDS = ALL - {"torch.empty", "torch.empty_like"}
-"""Those whose memory has values, which a first call writes and later calls may find changed."""
+VALUED = ALL - {"torch.empty", "torch.empty_like"}
 
 ASKS = ("torch.cuda.get_device_", "triton.runtime.driver.active.")
 """Prefixes of functions that ask the device, and nothing else."""
@@ -63,23 +62,17 @@ def answers(tree: ast.Module) -> set[str]:
 
 
 def _is_scratch(name: str, guard: _Guard, paths: Mapping[str, str]) -> bool:
-    """Whether memory has no values at first, launches and copies alone get it, and it is made again for another size,
-    unless all calls have the same."""
+    """Whether memory has no values at first, is made again for another size, and only launches and copies get it."""
     every, within = [*ast.walk(guard.function)], [*ast.walk(guard.node)]
+    owners = {id(one.value): one.attr for one in every if isinstance(one, ast.Attribute)}
+    asks = any(owners.get(id(one)) in ("shape", "numel", "size") and ast.unparse(one).partition("[")[0] in guard.stored
+               for one in ast.walk(guard.node.test))  # fmt: skip
+    has_values = any(isinstance(one, ast.expr) and dotted(one, paths) in VALUED for one in within)
     given = {id(one) for node in every if isinstance(node, ast.Call)
              and (isinstance(node.func, ast.Subscript) or getattr(node.func, "attr", "") == "copy_")
              for one in (*node.args, *(word.value for word in node.keywords))}  # fmt: skip
-    owners = {id(one.value): one.attr for one in every if isinstance(one, ast.Attribute)}
-    local = (stored_names(guard.function) | {one.arg for one in every if isinstance(one, ast.arg)}) - {"self"}
-    parts = [part for one in guard.node.body for part in ast.walk(one) if owners.get(id(part)) != "device"]
-    asks = any(owners.get(id(one)) in ("shape", "numel", "size") and ast.unparse(one).partition("[")[0] in guard.stored
-               for one in ast.walk(guard.node.test))  # fmt: skip
     uses = [one for one in every if isinstance(one, ast.expr) and one not in within and ast.unparse(one) == name]
-    return (
-        not any(isinstance(one, ast.expr) and dotted(one, paths) in HOLDS for one in parts)
-        and (asks or not any(isinstance(one, ast.Name) and one.id in local for one in parts))
-        and all(id(one) in given or owners.get(id(one)) == "stride" for one in uses)
-    )
+    return asks and not has_values and all(id(one) in given or owners.get(id(one)) == "stride" for one in uses)
 
 
 def _guards(tree: ast.Module) -> list[_Guard]:

@@ -121,8 +121,9 @@ class _Host:
 
     ids of expressions. own: names that a function around them binds. bases: attributes of them are read. asked: first
     arguments of `getattr` and `hasattr`, and modules that are given another name. alignment: `data_ptr` in tests of
-    alignment or of equality. called: they are called. above: they are in decorators. uses: the first
-    line that reads a name.
+    alignment or of equality. called: they are called. above: they are in decorators.
+
+    uses: by names, a line that reads it.
     """
 
     own: frozenset[int]
@@ -176,12 +177,7 @@ def _host_of(tree: ast.Module, nodes: list[ast.AST]) -> _Host:
         alignment=frozenset(found for node in nodes for found in _alignment(node)),
         called=frozenset(id(node.func) for node in nodes if isinstance(node, ast.Call)),
         above=frozenset(id(node) for decorator in decorators for node in ast.walk(decorator)),
-        uses=dict(
-            sorted(
-                {(one.id, one.lineno) for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)},
-                reverse=True,
-            )
-        ),
+        uses={n.id: n.lineno for n in reversed(nodes) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)},
     )
 
 
