@@ -80,6 +80,7 @@ NAMED = {
     "another package above a kernel": (
         "import vllm\n@vllm.cached\n@triton.jit\ndef other(x_ptr):\n    tl.store(x_ptr, 0)", "other[(1,)](out)",
         "calls vllm.cached"),
+    "a local name of a logger": ("", "logger = out\n    logger.zero_()", "uses .zero_"),
     "a logger that is given more": ("from vllm import init_logger\nlog = init_logger(torch)", "log.info('')",
                                     "calls init_logger"),
 }  # fmt: skip

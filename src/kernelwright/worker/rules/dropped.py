@@ -166,9 +166,8 @@ class _Module:
 
     def _makes_logger(self, node: ast.AST) -> bool:
         """Whether `node` calls a function that makes a logger, of any package, with texts or the module's name."""
-        if not isinstance(node, ast.Call) or not names_in(node) <= OF_THE_FILE | {base_name(node)}:
-            return False
-        return base_name(node) in self.silent or normal.makes_logger(node, self.paths)
+        makes = isinstance(node, ast.Call) and normal.makes_logger(node, self.paths)
+        return makes and names_in(node) <= OF_THE_FILE | {base_name(node)}
 
     def is_idle(self, function: ast.expr) -> bool:
         """Whether a call of `function` changes nothing that other code reads, or the function is one of the module."""
