@@ -17,6 +17,7 @@ import triton.language as tl
 
 LOG2E: tl.constexpr = tl.constexpr(1.4426950408889634)
 LN2: tl.constexpr = tl.constexpr(0.6931471805599453)
+IGNORED: tl.constexpr = tl.constexpr(-100)  # the label of a row without a loss, as PyTorch has it
 LOWEST: tl.constexpr = tl.constexpr(-1.0e38)  # a reference has to be finite: -inf minus -inf would be NaN
 
 
@@ -89,9 +90,11 @@ def cross_entropy_kernel(
     offset = row.to(tl.int64) * vocabulary
     end = offset + tl.minimum(start + part_size, vocabulary)
     if WHOLE:  # first, so that these two loads, the second by the first, are not waited for at the end
-        at_label = tl.load(logits_ptr + offset + tl.load(labels_ptr + row)).to(tl.float32)
+        label = tl.load(labels_ptr + row)
+        at_label = tl.load(logits_ptr + offset + label, mask=label != IGNORED, other=0.0).to(tl.float32)
         reference, log2_summed = log2_sum(logits_ptr, offset + start, end, BLOCK, UNROLL, STAGES)
-        tl.store(loss_ptr + row, (reference - at_label * LOG2E + log2_summed) * LN2)
+        loss = (reference - at_label * LOG2E + log2_summed) * LN2
+        tl.store(loss_ptr + row, tl.where(label != IGNORED, loss, 0.0))
     else:
         reference, log2_summed = log2_sum(logits_ptr, offset + start, end, BLOCK, UNROLL, STAGES)
         tl.store(reference_ptr + tl.program_id(0), reference)
@@ -104,14 +107,17 @@ def combine_kernel(
 ):  # fmt: skip
     row = tl.program_id(0)
     part = tl.arange(0, BLOCK_PARTS)
-    at_label = tl.load(logits_ptr + row.to(tl.int64) * vocabulary + tl.load(labels_ptr + row)).to(tl.float32)
+    label = tl.load(labels_ptr + row)
+    own = logits_ptr + row.to(tl.int64) * vocabulary
+    at_label = tl.load(own + label, mask=label != IGNORED, other=0.0).to(tl.float32)
     references = tl.load(reference_ptr + row * parts + part, mask=part < parts, other=LOWEST)
     log2s = tl.load(log2_ptr + row * parts + part, mask=part < parts, other=float("-inf"))
     reference = tl.max(references, axis=0)
     log2s += references - reference
     largest = tl.maximum(tl.max(log2s, axis=0), LOWEST)  # the sum of a part can be as large as float32 goes
     log2_summed = largest + tl.log2(tl.sum(tl.exp2(log2s - largest), axis=0))
-    tl.store(loss_ptr + row, (reference - at_label * LOG2E + log2_summed) * LN2)
+    loss = (reference - at_label * LOG2E + log2_summed) * LN2
+    tl.store(loss_ptr + row, tl.where(label != IGNORED, loss, 0.0))
 
 
 WARPS = 4

@@ -6,7 +6,8 @@ import torch.nn.functional as F
 
 
 class Model(nn.Module):
-    """logits: (rows, vocabulary); labels: (rows,) int64, each a column. One loss for each row, not their mean."""
+    """logits: (rows, vocabulary); labels: (rows,) int64, each a column, or -100 for a row without a loss. One loss for
+    each row, not their mean."""
 
     def forward(self, logits, labels):
         return F.cross_entropy(logits, labels, reduction="none")

@@ -9,6 +9,8 @@ import torch
 import triton
 import triton.language as tl
 
+IGNORED: tl.constexpr = tl.constexpr(-100)  # the label of a row without a loss, as PyTorch has it
+
 
 @triton.jit
 def cross_entropy_kernel(logits_ptr, labels_ptr, loss_ptr, vocabulary, BLOCK: tl.constexpr):
@@ -27,8 +29,9 @@ def cross_entropy_kernel(logits_ptr, labels_ptr, loss_ptr, vocabulary, BLOCK: tl
         x = tl.load(logits_ptr + row * vocabulary + start + lanes, mask=inside, other=float("-inf")).to(tl.float32)
         total += tl.exp(x - row_max)
     label = tl.load(labels_ptr + row)
-    at_label = tl.load(logits_ptr + row * vocabulary + label).to(tl.float32)
-    tl.store(loss_ptr + row, tl.log(tl.sum(total, axis=0)) + row_max - at_label)
+    counts = label != IGNORED
+    at_label = tl.load(logits_ptr + row * vocabulary + label, mask=counts, other=0.0).to(tl.float32)
+    tl.store(loss_ptr + row, tl.where(counts, tl.log(tl.sum(total, axis=0)) + row_max - at_label, 0.0))
 
 
 def kernel_function(logits, labels):

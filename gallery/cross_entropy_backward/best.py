@@ -20,6 +20,7 @@ SAVED = ("maxima", "log2_sums")
 
 LOG2E: tl.constexpr = tl.constexpr(1.4426950408889634)
 LN2: tl.constexpr = tl.constexpr(0.6931471805599453)
+IGNORED: tl.constexpr = tl.constexpr(-100)  # the label of a row without a loss, as PyTorch has it
 LOWEST: tl.constexpr = tl.constexpr(-1.0e38)  # a maximum has to be finite: -inf minus -inf would be NaN
 
 
@@ -40,7 +41,8 @@ def forward_kernel(
     STEP: tl.constexpr = BLOCK * UNROLL
     row = tl.program_id(0)
     begin = row.to(tl.int64) * vocabulary
-    at_label = tl.load(logits_ptr + begin + tl.load(labels_ptr + row)).to(tl.float32)
+    label = tl.load(labels_ptr + row)
+    at_label = tl.load(logits_ptr + begin + label, mask=label != IGNORED, other=0.0).to(tl.float32)
     # Tiles begin at a multiple of 16 elements, before the row where it does not; only the first and last are masked.
     skipped = 0 if ALIGNED else (begin % 16).to(tl.int32)
     tiles = logits_ptr + tl.multiple_of(begin - skipped, 16)
@@ -56,7 +58,7 @@ def forward_kernel(
     largest, total = add_tile(largest, total, final)
     maximum = tl.max(largest, axis=0)
     log2_sum = tl.log2(tl.sum(total * tl.exp2((largest - maximum) * LOG2E), axis=0))
-    tl.store(loss_ptr + row, maximum - at_label + log2_sum * LN2)
+    tl.store(loss_ptr + row, tl.where(label != IGNORED, maximum - at_label + log2_sum * LN2, 0.0))
     tl.store(maximum_ptr + row, maximum)
     tl.store(log2_sum_ptr + row, log2_sum)
 
@@ -70,16 +72,16 @@ def backward_kernel(
     one = start // vocabulary
     other = tl.minimum(one + 1, rows - 1)
     boundary = (one + 1) * vocabulary - start  # from this element of the block on it is the next row
-    one_label = tl.load(labels_ptr + one) - (vocabulary - boundary)
-    other_label = tl.load(labels_ptr + other) + boundary
+    one_label, other_label = tl.load(labels_ptr + one), tl.load(labels_ptr + other)
     one_maximum, other_maximum = tl.load(maximum_ptr + one), tl.load(maximum_ptr + other)
     one_sum, other_sum = tl.load(log2_sum_ptr + one), tl.load(log2_sum_ptr + other)
-    one_grad, other_grad = tl.load(grad_ptr + one).to(tl.float32), tl.load(grad_ptr + other).to(tl.float32)
+    one_grad = tl.load(grad_ptr + one, mask=one_label != IGNORED, other=0.0).to(tl.float32)
+    other_grad = tl.load(grad_ptr + other, mask=other_label != IGNORED, other=0.0).to(tl.float32)
     i = tl.arange(0, BLOCK)
     in_one = i < boundary
     maximum = tl.where(in_one, one_maximum, other_maximum)
     log2_sum = tl.where(in_one, one_sum, other_sum)
-    is_label = i == tl.where(in_one, one_label, other_label)
+    is_label = i == tl.where(in_one, one_label - (vocabulary - boundary), other_label + boundary)
     grad = tl.where(in_one, one_grad, other_grad)
     if start + BLOCK <= n:
         x = tl.load(logits_ptr + start + i).to(tl.float32)

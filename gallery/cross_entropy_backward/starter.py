@@ -11,6 +11,8 @@ import triton.language as tl
 
 SAVED = ("log_sums",)
 
+IGNORED: tl.constexpr = tl.constexpr(-100)  # the label of a row without a loss, as PyTorch has it
+
 
 @triton.jit
 def forward_kernel(logits_ptr, labels_ptr, loss_ptr, log_sum_ptr, vocabulary, BLOCK: tl.constexpr):
@@ -28,7 +30,8 @@ def forward_kernel(logits_ptr, labels_ptr, loss_ptr, log_sum_ptr, vocabulary, BL
         total += tl.exp(x.to(tl.float32) - maximum)
     log_sum = maximum + tl.log(tl.sum(total, axis=0))
     label = tl.load(labels_ptr + row)
-    tl.store(loss_ptr + row, log_sum - tl.load(logits_ptr + row * vocabulary + label).to(tl.float32))
+    at_label = tl.load(logits_ptr + row * vocabulary + label, mask=label != IGNORED, other=0.0).to(tl.float32)
+    tl.store(loss_ptr + row, tl.where(label != IGNORED, log_sum - at_label, 0.0))
     tl.store(log_sum_ptr + row, log_sum)
 
 
@@ -36,7 +39,7 @@ def forward_kernel(logits_ptr, labels_ptr, loss_ptr, log_sum_ptr, vocabulary, BL
 def backward_kernel(grad_ptr, logits_ptr, labels_ptr, log_sum_ptr, grad_logits_ptr, vocabulary, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     log_sum, label = tl.load(log_sum_ptr + row), tl.load(labels_ptr + row)
-    grad = tl.load(grad_ptr + row).to(tl.float32)
+    grad = tl.load(grad_ptr + row, mask=label != IGNORED, other=0.0).to(tl.float32)
     for start in range(0, vocabulary, BLOCK):
         column = start + tl.arange(0, BLOCK)
         inside = column < vocabulary

@@ -81,6 +81,13 @@ def test_masks_and_labels_are_not_moved() -> None:
     assert not known(lambda v: v * 2.5, labels).any()
 
 
+def test_floats_that_have_no_digits_for_less_than_one_are_moved() -> None:
+    values = torch.tensor([3.0e31, 2.0e31, 1.5e31])
+    assert bool((values == values.round()).all())
+    assert not elementwise.is_known_exactly(values)
+    assert elementwise.is_known_exactly(torch.tensor([3.0, 2.0**24]))
+
+
 def test_there_is_none_of_whole_numbers_and_where_the_reference_refuses_others() -> None:
     assert sensitivity(lambda v: v.argmax(dim=-1), normal(4, 9)) is None
     x = normal(9)
