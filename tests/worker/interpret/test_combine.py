@@ -85,6 +85,15 @@ def test_a_reduction_combines_halves_as_the_threads_of_a_gpu_do(machine: Interpr
     assert (ran.status, ran.y[0]) == ("passed", values[0][1])
 
 
+def test_a_reduction_whose_order_matters_shows_where_programs_are_reversed(machine: Interpreted) -> None:
+    for call, is_same in (("tl.reduce((one, ones), 0, after)", False), ("tl.reduce((one, ones), 0, two)", True)):
+        numbers = "one = tl.load(x + tl.arange(0, 16)) % 5 + 1"
+        body = [numbers, ONES, f"a, b = {call}", "tl.store(y, b)"]
+        usual, other = (machine.run(*body, order=order, more=FUNCTIONS) for order in ("forward", "reversed"))
+        assert (usual.status, other.status) == ("passed", "passed")
+        assert (usual.y[0] == other.y[0]) == is_same
+
+
 @pytest.mark.parametrize("call", ["tl.associative_scan(w, 0, {})", "tl.reduce(w, 0, {}) + tl.zeros((16,), tl.float32)"])
 def test_a_branch_changes_nothing_in_what_is_combined_with_what(machine: Interpreted, call: str) -> None:
     """A running sum that never falls below 0 depends on that: one after the other it would seem right."""

@@ -21,6 +21,15 @@ Arrays = list[Any]
 Combine = Callable[[Arrays, Arrays], Arrays]
 
 
+class Pairing:
+    """is_other: whether a reduction pairs neighbours, the second before the first, and not its halves."""
+
+    is_other = False
+
+
+pairing = Pairing()
+
+
 class ManyNumbers(Exception):
     """A function branches on a value that stands for many numbers, or fills a block with it."""
 
@@ -43,9 +52,12 @@ def install() -> None:
 
 def reduced(combine: Combine, arrays: Arrays) -> Arrays:
     """The arrays without their first axis. Its halves are combined until one element is left, as the threads of a GPU
-    do: the function has to be commutative, which Triton requires of a reduction."""
+    do: the function has to be commutative, which Triton requires of a reduction. `pairing` shows one that is not."""
     while (half := len(arrays[0]) // 2) > 0:
-        arrays = combine([array[:half] for array in arrays], [array[half:] for array in arrays])
+        if pairing.is_other:
+            arrays = combine([array[1::2] for array in arrays], [array[0::2] for array in arrays])
+        else:
+            arrays = combine([array[:half] for array in arrays], [array[half:] for array in arrays])
     return [array[0] for array in arrays]
 
 

@@ -71,6 +71,7 @@ def running(
     storage = arena.untyped_storage()
     accesses.begin(storage.data_ptr(), storage.nbytes(), is_watched, filled)
     _state.branches, _state.order = Branches(reports), order
+    combine.pairing.is_other = order == "reversed"
     try:
         yield accesses
     except InterpreterError as error:
