@@ -376,20 +376,23 @@ def test_offsets_that_overflow_on_a_stated_case_only_never_pass_on_any_machine(
 
 
 def test_what_no_draw_varied_is_in_the_verdict(worker: ProcessWorker, tmp_path: Path) -> None:
-    file = tmp_path / "masked.py"
-    text = SOFTMAX.replace("forward(self, x)", "forward(self, x, keep, scale, shift)")
-    text = text.replace("torch.softmax(x,", "torch.softmax(torch.where(keep, x * scale + shift, -1e9),")
-    given = "[torch.randn(rows, 100), torch.ones(rows, 100).bool(), 1.0, float(rows)]"
-    file.write_text(text.replace("[torch.randn(rows, 100)]", given))
-    worker.load(str(file))
-    assert worker.qualify().constant == ("input keep", "input scale = 1.0"), "shift differs from case to case"
-    candidate = softmax(HONEST)
-    candidate = Candidate(
-        source=candidate.source.replace("kernel_function(x)", "kernel_function(x, keep, scale, shift)")
-    )
-    found = worker.evaluate(candidate, "verify")
+    """A number is built in by a kernel that does not ask for it; a mask of ones, which the file makes, varies."""
+
+    def asked(names: str, given: str, value: str) -> Evaluation:
+        file = tmp_path / "scaled.py"
+        text = SOFTMAX.replace("forward(self, x)", f"forward(self, x, {names})")
+        text = text.replace("softmax(x,", f"softmax({value},")
+        file.write_text(text.replace("[torch.randn(rows, 100)]", f"[torch.randn(rows, 100), {given}]"))
+        worker.load(str(file))
+        source = softmax(HONEST).source.replace("kernel_function(x)", f"kernel_function(x, {names})")
+        return worker.evaluate(Candidate(source=source), "verify")
+
+    found = asked("scale, shift", "1.0, float(rows)", "x * scale + shift")
     assert found.status is Status.PASSED, "a kernel that has them built in is right wherever it is judged"
-    assert found.constant == ("input keep", "input scale = 1.0")
+    assert found.constant == ("input scale = 1.0",), "shift differs from case to case"
+    found = asked("keep", "torch.ones(rows, 100).bool()", "torch.where(keep, x, -1e9)")
+    assert (found.status, found.constant) == (Status.WRONG, ())
+    assert "constants and masks vary" in found.reason
 
 
 # --- plans less a kernel ------------------------------------------------------------------------------------
