@@ -384,6 +384,7 @@ def test_what_no_draw_varied_is_in_the_verdict(worker: ProcessWorker, tmp_path: 
         text = text.replace("softmax(x,", f"softmax({value},")
         file.write_text(text.replace("[torch.randn(rows, 100)]", f"[torch.randn(rows, 100), {given}]"))
         worker.load(str(file))
+        worker.qualify()
         source = softmax(HONEST).source.replace("kernel_function(x)", f"kernel_function(x, {names})")
         return worker.evaluate(Candidate(source=source), "verify")
 
