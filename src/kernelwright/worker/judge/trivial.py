@@ -139,7 +139,7 @@ def _is_constant(draws: Draws, case: str, position: int, among: Sequence[int]) -
 def _redrawn(draws: Draws, case: str) -> list[int]:
     """A draw as given, and draws of each distribution that every case gets: they change whatever a draw may change."""
     every = draws.draws_for_everyone(case)
-    return [GIVEN[0], *(draw for draw in every if values.DISTRIBUTIONS[draw % PERIOD] in ALWAYS)]
+    return [GIVEN[0], *(draw for draw in every if values.DISTRIBUTIONS[draw % PERIOD] in (*ALWAYS, values.VARIED))]
 
 
 # --- answers without computing -------------------------------------------------------------------------
