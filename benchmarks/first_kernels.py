@@ -6,8 +6,9 @@ FOLDER has problem files, in any depth. Each is loaded with derived cases; its f
 these cases, on Triton's interpreter where there is no GPU. OUT gets a line of JSON for each file; a file that has one
 is not tried again, so that the work can be done in parts. Columns, never mixed: own kernels that passed on derived
 cases; kernels for the captured sizes only; a kernel in mode any; PyTorch left, as its library call is the computation;
-refused, with the reason; wrong, where a kernel was judged and did not pass. `generate_s` includes loading; `cpu_s` is
-CPU time of the worker and its children, with its start, and is written where one file is tried at a time.
+refused, with the reason; not verified, where this machine has no verdict; wrong, where a kernel did not pass.
+`generate_s` includes loading; `cpu_s` is CPU time of the worker and its children, with its start, and is written where
+one file is tried at a time.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from kernelwright.inductor import NotConverted, can_split, candidate_text, libra
 from kernelwright.inductor.candidate import CAPTURED_ONLY
 from kernelwright.model import Candidate, Loading, Status
 
-COLUMNS = ("own", "captured sizes only", "any", "left", "refused", "wrong")
+COLUMNS = ("own", "captured sizes only", "any", "left", "refused", "not verified", "wrong")
 
 
 def tried(worker: Worker, file: Path, dtype: str | None) -> dict[str, Any]:
@@ -60,8 +61,12 @@ def tried(worker: Worker, file: Path, dtype: str | None) -> dict[str, Any]:
             start_s = time.monotonic()
             found = worker.evaluate(Candidate(source=source), "verify")
             row["judge_s"], row["status"] = round(time.monotonic() - start_s, 1), found.status.value
-            passed = found.status is Status.PASSED or (column != "own" and found.status is Status.NOT_VERIFIED)
-            row |= {"column": column} if passed else {"column": "wrong", "of": column, "reason": found.reason}
+            if found.status is Status.NOT_VERIFIED and column == "own":
+                row |= {"column": "not verified", "of": column, "reason": found.reason}
+            elif found.status in (Status.PASSED, Status.NOT_VERIFIED):
+                row |= {"column": column}
+            else:
+                row |= {"column": "wrong", "of": column, "reason": found.reason}
     except (KernelwrightError, NotConverted) as error:
         row = {"generate_s": round(time.monotonic() - start_s, 1)} | row
         row |= {"column": row.get("column", "refused"), "reason": f"{row.get('reason', '')} {error}".strip()}
