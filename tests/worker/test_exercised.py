@@ -287,5 +287,5 @@ def test_programs_that_read_what_others_may_not_have_written_are_not_verified_on
     found = sums.evaluate(Candidate(source=AT_ONCE), "verify")
     assert found.status is Status.NOT_VERIFIED
     assert found.reason.startswith(
-        "case derived_cols_5000: not verified: programs of one launch load and store the same"
+        "case derived_cols_5000: not verified: programs of one launch, or lanes of one program, load and store the same"
     )

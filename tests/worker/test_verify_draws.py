@@ -162,7 +162,7 @@ def test_programs_that_share_memory_without_atomics_are_not_verified_with_the_li
     processes = FakeProcesses(filling_s=0.0, replaying_s=0.0, shared="`tl.store(y, total)` in k")
     subject, result = verified(processes, monkeypatch)
     assert result.status is Status.NOT_VERIFIED
-    assert result.reason.endswith("without atomics: `tl.store(y, total)` in k")
+    assert result.reason.endswith("without atomics or a barrier: `tl.store(y, total)` in k")
     assert len(subject.unjudged) == 1
 
 

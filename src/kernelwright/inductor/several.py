@@ -25,12 +25,17 @@ def constants(capture: Capture) -> dict[str, str]:
     return sides | dtypes
 
 
+def given(tensors: Mapping[str, Any]) -> dict[str, str]:
+    """Sides and dtypes of the arguments of a case, by the expressions of `constants`."""
+    found = {f"{as_argument(name)}.dtype": str(one.dtype) for name, one in tensors.items()}
+    return found | {f"{as_argument(name)}.shape[{place}]": str(side) for name, one in tensors.items()
+                    for place, side in enumerate(one.shape)}  # fmt: skip
+
+
 def serves(capture: Capture, tensors: Mapping[str, Any]) -> bool:
     """Whether these tensors, the arguments of a case, have what is constant in a capture."""
-    given = {f"{as_argument(name)}.dtype": str(one.dtype) for name, one in tensors.items()}
-    given |= {f"{as_argument(name)}.shape[{place}]": str(side) for name, one in tensors.items()
-              for place, side in enumerate(one.shape)}  # fmt: skip
-    return all(given.get(text, value) == value for text, value in constants(capture).items())
+    known = given(tensors)
+    return all(known.get(text, value) == value for text, value in constants(capture).items())
 
 
 def choice(captures: Sequence[Capture], calls: Sequence[str]) -> list[str]:

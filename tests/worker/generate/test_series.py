@@ -91,6 +91,23 @@ def test_a_stated_case_with_another_constant_has_a_capture_of_its_own(
     assert [*several.faults] == ["captures of case of_256"]
 
 
+def test_a_capture_for_another_dtype_has_the_sizes_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loops and tiles follow them: one of few columns would hold long rows in one piece."""
+    seen = []
+
+    def capture(problem: LoadedProblem, case: Case, symbols: Any = None) -> Capture:
+        seen.append((case.dtype, problem.numbers(case)["rows"]))
+        return of_case(problem, case, symbols)
+
+    monkeypatch.setattr(series, "capture", capture)
+    cases = 'CASES = [dict(name="timed", dtype="float32"), dict(name="half", dtype="bfloat16", rows=128)]'
+    found = made(tmp_path, 100.0, cases)
+    found.ordinary()
+    assert seen[-1] == ("bfloat16", 4096)
+
+
 def test_the_symbols_that_serve_most_cases_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers that the file divides by keep a size where they are symbols, too."""
 

@@ -195,10 +195,13 @@ def test_a_quotient_tells_what_its_dividend_has_beside_a_side_that_is_a_product(
     assert symbols.of(block).free_symbols
 
 
-def test_a_dividend_with_a_rest_keeps_its_value(symbols: Symbols) -> None:
+def test_a_dividend_with_a_rest_keeps_its_value_where_it_is_needed(symbols: Symbols) -> None:
     height, width = symbols.numbers.values()
     with faked(symbols.env):
         tensors = {"weight": torch.empty(height // width, 3)}
+    symbols.keep_untold(tensors)
+    assert symbols.of(height).free_symbols, "only the quotient is needed, and told"
+    symbols.keeps_all = True
     symbols.keep_untold(tensors)
     assert symbols.of(height) == 64
 

@@ -8,19 +8,22 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 
+import msgspec
 from torch import Tensor
 
 from kernelwright.errors import ProblemError
-from kernelwright.inductor.several import serves
+from kernelwright.inductor.several import constants, given, serves
 from kernelwright.model import Capture, Case, Unknown
 from kernelwright.worker.generate.capture import capture
 from kernelwright.worker.generate.hints import whole_rows
 from kernelwright.worker.generate.symbols import Symbols, numbers_to_try
 from kernelwright.worker.generate.templates import in_templates
 from kernelwright.worker.reference.cures import cure_for
+from kernelwright.worker.reference.instance import accepted
 from kernelwright.worker.reference.load import LoadedProblem
 from kernelwright.worker.reference.problem_module import words_of
 from kernelwright.worker.structures import with_structures
@@ -102,7 +105,7 @@ class Series:
         try:
             with inside(), self._until(self._ends_s):
                 first = capture(self.problem, self.case)
-            return self._with_others(first, name, inside, ())
+            return self._with_others(first, name, inside, {})
         except (Exception, _OutOfTime) as error:
             if isinstance(error, ProblemError) and not _is_late(error):
                 raise
@@ -123,8 +126,16 @@ class Series:
             self._given[case.name] = {name: one for name, one in (*named, *held) if isinstance(one, Tensor)}
         return self._given[case.name]
 
+    def _at_sizes_of_the_first(self, case: Case, first: Capture, numbers: Mapping[str, int]) -> Case:
+        """A case with the sizes of the first capture, as loops and tiles follow sizes, where what is constant there
+        stays as it is in `case`; else `case`."""
+        params = {**case.params, **{one: value for one, value in numbers.items() if one in case.params}}
+        alike = msgspec.structs.replace(case, name=f"{case.name}, other sizes", params=params)
+        one, other = given(self._tensors(alike)), given(self._tensors(case))
+        return alike if all(one.get(text) == other.get(text) for text in constants(first)) else case
+
     def _with_others(
-        self, first: Capture, name: str, inside: Callable[[], AbstractContextManager[None]], numbers: Collection[str]
+        self, first: Capture, name: str, inside: Callable[[], AbstractContextManager[None]], numbers: Mapping[str, int]
     ) -> tuple[Capture, ...]:
         """The first capture, and one for each stated case whose numbers those before it do not serve. numbers: those
         that become symbols; without any, empty where a stated case is not served. A backward has one capture."""
@@ -132,6 +143,7 @@ class Series:
         for case in self.problem.cases:
             if case.derived or case not in self._refused(*made):
                 continue
+            case = accepted(partial(self._at_sizes_of_the_first, case, first, numbers)) or case
             values = self.problem.numbers(case)
             symbols = Symbols({one: values[one] for one in numbers if values.get(one, 0) > 1}, self._cases)
             try:

@@ -21,7 +21,7 @@ MOST_BYTES = 1 << 24
 SEVERAL = -1
 
 LANES, EPOCHS = 1 << 16, 1 << 15
-"""How many lanes and barriers are told apart: a number holds one of each. Beyond these they count anew."""
+"""How many lanes of a program, and barriers in it, are told apart; numbers past these begin again at 0."""
 
 
 def _none() -> Any:

@@ -108,7 +108,9 @@ def verify(subject: Subject, case: Case) -> CaseResult:
 def undecided(subject: Subject, case: str, plan: Plan) -> list[str]:
     """What decided the result of draw 0 on the interpreter and does not on a GPU, in words."""
     shared, *undefined = subject.noted.get(case, [""])
-    alike = "a program, or a lane of one, loads what another one of the launch stores, without an atomic or a barrier"
+    alike = (
+        "programs of one launch, or lanes of one program, load and store the same memory without atomics or a barrier"
+    )
     found = [f"{alike}: {shared}"] if shared else []
 
     def changes(lines: list[str]) -> bool:
