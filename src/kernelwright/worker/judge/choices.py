@@ -35,6 +35,7 @@ from torch.utils._pytree import tree_map
 
 from kernelwright.worker.judge import rounding
 from kernelwright.worker.judge.untouched import same_values
+from kernelwright.worker.reference.instance import arguments_of, operator_name
 
 FIRST = frozenset(("max", "min", "argmax", "argmin"))
 """Operators that return the first of equal values, as PyTorch documents."""
@@ -169,10 +170,10 @@ class Choosing(TorchDispatchMode):
         kwargs = kwargs or {}
         made = func(*args, **kwargs)
         if func not in self.rows:
-            self.ran.add(_named(func))
+            self.ran.add(operator_name(func))
             self.rows[func] = next((one for one in CHOICES.values() if one.is_for(func)), None)
         row = self.rows[func]
-        return made if row is None else row.made(self, func, made, _arguments(func, args, kwargs))
+        return made if row is None else row.made(self, func, made, arguments_of(func, args, kwargs))
 
     def chosen(self, func: Any, made: Any, given: dict[str, Any]) -> Any:
         """Values and indices, or indices alone, as this run is to choose them."""
@@ -215,7 +216,7 @@ class Choosing(TorchDispatchMode):
         the channels of such filters, or everywhere where it is transposed or a gradient."""
         if not self.pads:
             return made
-        bad = [~given[one].isfinite() for one in PADDING[_named(func)]]
+        bad = [~given[one].isfinite() for one in PADDING[operator_name(func)]]
         if "transposed" in given and "grad_output" not in given and not given["transposed"]:
             channels = bad[0].flatten(1).any(1) & any(given["padding"])
             return made.masked_fill(channels.view(-1, *[1] * (made.dim() - 2)), torch.nan)
@@ -274,14 +275,10 @@ class Choosing(TorchDispatchMode):
         return source.shape[dim] - 1 - found if self.last else found
 
 
-def _named(func: Any) -> str:
-    return str(func._schema.name.partition("::")[2])
-
-
 @functools.cache
 def _is_first(func: Any) -> bool:
     """Whether an operator returns the first of equal values of a dimension."""
-    return _named(func) in FIRST and "keepdim" in {one.name for one in func._schema.arguments}
+    return operator_name(func) in FIRST and "keepdim" in {one.name for one in func._schema.arguments}
 
 
 @functools.cache
@@ -307,17 +304,11 @@ class Choice:
 CHOICES = {
     "equal values in any order": Choice(_is_free, Choosing.chosen),
     "the first of values that rounding moves": Choice(_is_first, Choosing.chosen),
-    "zeros of a padding": Choice(lambda func: _named(func) in PADDING, Choosing.padded),
-    "a cast of no whole number": Choice(lambda func: _named(func) in CASTS, Choosing.cast),
-    "a NaN of a draw's infinities": Choice(lambda func: _named(func) == "nan_to_num", Choosing.with_nan),
+    "zeros of a padding": Choice(lambda func: operator_name(func) in PADDING, Choosing.padded),
+    "a cast of no whole number": Choice(lambda func: operator_name(func) in CASTS, Choosing.cast),
+    "a NaN of a draw's infinities": Choice(lambda func: operator_name(func) == "nan_to_num", Choosing.with_nan),
 }
 """The rows of choices; `rounding.ROWS` has those of rounding. Without any one an honest kernel is refused."""
-
-
-def _arguments(func: Any, args: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by the names of the operator's schema, with their defaults."""
-    known = {one.name: one.default_value for one in func._schema.arguments if one.has_default_value()}
-    return known | dict(zip((one.name for one in func._schema.arguments), args, strict=False)) | named
 
 
 def keeping(picks: Sequence[Pick]) -> AbstractContextManager[object]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -270,6 +270,17 @@ class Watching(TorchDispatchMode):
         made = func(*args, **(kwargs or {}))
         self._see(func, args, kwargs or {}, made)
         return made
+
+
+def operator_name(func: Any) -> str:
+    """The name of an operator that a dispatch mode sees, without its namespace and overload."""
+    return str(func._schema.name.partition("::")[2])
+
+
+def arguments_of(func: Any, args: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by the names of the operator's schema, with their defaults."""
+    known = {one.name: one.default_value for one in func._schema.arguments if one.has_default_value()}
+    return known | dict(zip((one.name for one in func._schema.arguments), args, strict=False)) | named
 
 
 def random_operators(instance: Instance) -> list[str]:

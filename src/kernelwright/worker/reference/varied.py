@@ -13,7 +13,16 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from kernelwright.worker.reference import lines
-from kernelwright.worker.reference.instance import Instance, Watching, accepted, cast, ran, with_tensors
+from kernelwright.worker.reference.instance import (
+    Instance,
+    Watching,
+    accepted,
+    arguments_of,
+    cast,
+    operator_name,
+    ran,
+    with_tensors,
+)
 
 PART, LEAST = 8, 2
 """Of a mask every eighth row gets no element, and of labels every eighth one is a sentinel. A mask has at least two
@@ -87,10 +96,8 @@ def sentinels(instance: Instance) -> dict[int, list[int]]:
         which = [at for one in whole for known, at in kept if known.data_ptr() == one.data_ptr()]
         if not which:
             return
-        stated = func._schema.arguments
-        given = {one.name: one.default_value for one in stated if one.has_default_value()}
-        given |= dict(zip((one.name for one in stated), args, strict=False)) | named
-        for number, steps in ((given.get(IGNORED), (0,)), (given.get("other"), COMPARED.get(_name(func), ()))):
+        given = arguments_of(func, args, named)
+        for number, steps in ((given.get(IGNORED), (0,)), (given.get("other"), COMPARED.get(operator_name(func), ()))):
             if isinstance(number, int) and not isinstance(number, bool):
                 found.setdefault(which[0], set()).update(number + step for step in steps)
         for one in tree_leaves(made):
@@ -118,10 +125,6 @@ def place(instance: Instance, numbers: dict[int, list[int]], seed: int) -> None:
         generator = torch.Generator(device=value.device).manual_seed(seed + at)
         chosen = torch.randperm(len(flat), generator=generator, device=value.device)[: max(1, len(flat) // PART)]
         flat[chosen] = torch.tensor(some, dtype=value.dtype, device=value.device).repeat(len(chosen))[: len(chosen)]
-
-
-def _name(func: Any) -> str:
-    return str(func._schema.name).partition("::")[2]
 
 
 def _are_labels(value: Tensor) -> bool:
