@@ -21,7 +21,7 @@ MOST_BYTES = 1 << 24
 SEVERAL = -1
 
 LANES, EPOCHS = 1 << 16, 1 << 15
-"""How many lanes of a program, and barriers in it, are told apart; numbers past these begin again at 0."""
+"""Lanes and barriers are counted up to these, and then from 0 again: one 32-bit number holds both."""
 
 
 def _none() -> Any:
