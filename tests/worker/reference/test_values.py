@@ -223,6 +223,14 @@ def test_a_few_of_the_values_can_be_changed_and_which_is_not_to_be_foreseen() ->
     assert 0.1 < float((partly[0] == partly[1]).float().mean()) < 0.9
 
 
+@pytest.mark.parametrize("x", [normal(3, 32), normal(16, 64).relu()], ids=["few", "half of them zeros"])
+def test_infinities_are_placed_whatever_the_seed_and_never_on_a_zero(x: torch.Tensor) -> None:
+    for seed in range(300):
+        special = redrawn(x, values.SPECIAL, seed)
+        assert special.isposinf().sum() == special.isneginf().sum() == special.isnan().sum() == 1, seed
+        assert bool((special[x == 0] == 0).all())
+
+
 def test_special_values_include_both_zeros_and_denormals() -> None:
     special = redrawn(normal(300), values.FINITE_SPECIAL)
     changed = special[special.abs() < torch.finfo(torch.float32).smallest_normal]

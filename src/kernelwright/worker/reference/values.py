@@ -141,7 +141,7 @@ FEWEST_ORDERED = 8
 """Fewest ascending values that are taken for an order to keep: of eight random values one in 40,320 tensors ascends."""
 
 SAMPLE_ELEMENTS = 1 << 16
-
+TRIED_PLACES = 256
 
 MILDER = {
     SPECIAL: (SPECIAL_ONE, FINITE_SPECIAL), LARGE: (PLAIN[LARGE],), HUGE: (PLAIN[HUGE], GREAT, PLAIN[GREAT]),
@@ -348,14 +348,14 @@ def _ascends(tensor: Tensor) -> bool:
 
 
 def _place(tensor: Tensor, specials: tuple[float, ...], generator: torch.Generator) -> None:
-    """Put `specials` at neighbouring elements in place of non-zero values. Symmetric tensors stay unchanged."""
+    """Put `specials` at neighbouring elements in place of non-zero values: where most are, of TRIED_PLACES places.
+    Symmetric tensors stay unchanged."""
     if not tensor.is_contiguous() or _symmetric(tensor):
         return
-    flat = tensor.view(-1)
-    count = min(len(specials), flat.numel())
-    start = int(torch.randint(flat.numel() - count + 1, (), generator=generator, device=tensor.device))
-    window = flat[start : start + count]
-    values = torch.tensor(specials[:count], dtype=tensor.dtype, device=tensor.device)
+    windows = tensor.view(-1).unfold(0, min(len(specials), tensor.numel()), 1)
+    tried = torch.randint(len(windows), (TRIED_PLACES,), generator=generator, device=tensor.device)
+    window = windows[int(tried[(windows[tried] != 0).sum(1).argmax()])]
+    values = torch.tensor(specials[: len(window)], dtype=tensor.dtype, device=tensor.device)
     window.copy_(torch.where(window == 0, window, values))
 
 
