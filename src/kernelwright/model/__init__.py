@@ -116,11 +116,4 @@ from kernelwright.model.run import (
     SeriesOptions,
 )
 from kernelwright.model.trial import Incumbent, Trial, incumbent_of, may_lead
-from kernelwright.model.whole import (
-    Baseline,
-    LeastWork,
-    ModelSurvey,
-    Part,
-    PartCase,
-    PartKind,
-)
+from kernelwright.model.whole import Baseline, LeastWork, ModelSurvey, Part, PartCase, PartKind

@@ -105,10 +105,7 @@ SWITCHES = (
     Switch("no_known", "Do not start from kernels of the gallery and of earlier runs in ./runs."),
     Switch("no_cache", "Judge a candidate also where an earlier run on this machine found that it fails."),
     Switch("unqualified", "Go on even if the problem accepts trivial answers (see `check`); every result is marked."),
-    Switch(
-        "no_source",
-        "Show the proposer the problem's operators and not its source; kernels are shown in full.",
-    ),
+    Switch("no_source", "Show the proposer the problem's operators and not its source; kernels are shown in full."),
 )
 
 

@@ -52,10 +52,7 @@ def hunks(diff: str) -> list[Hunk]:
             groups[-1].append(line or " ")
     changed = [group for group in groups if any(line[0] in "+-" for line in group)]
     return [
-        Hunk(
-            tuple(line[1:] for line in group if line[0] != "+"),
-            tuple(line[1:] for line in group if line[0] != "-"),
-        )
+        Hunk(tuple(line[1:] for line in group if line[0] != "+"), tuple(line[1:] for line in group if line[0] != "-"))
         for group in changed
     ]
 

@@ -20,13 +20,7 @@ from kernelwright.propose.builtin import Builtin
 from kernelwright.propose.inductor import Inductor
 from kernelwright.propose.mailbox import Mailbox, MailboxAdvisor
 from kernelwright.propose.model import ModelProposer
-from kernelwright.propose.options import (
-    BuiltinOptions,
-    MailboxOptions,
-    ModelOptions,
-    ReplayOptions,
-    ScriptOptions,
-)
+from kernelwright.propose.options import BuiltinOptions, MailboxOptions, ModelOptions, ReplayOptions, ScriptOptions
 from kernelwright.propose.protocol import Advisor, Proposer
 from kernelwright.propose.replay import Replay
 from kernelwright.propose.script import Script, ScriptAdvisor

@@ -15,16 +15,7 @@ from kernelwright.report.trials import tally
 from kernelwright.report.view import RunView, share_of_bound
 from kernelwright.search.ranking import beats
 from kernelwright.text.table import table
-from kernelwright.text.units import (
-    Kind,
-    duration_text,
-    label,
-    number_text,
-    share_text,
-    time_text,
-    times_text,
-    unit_for,
-)
+from kernelwright.text.units import Kind, duration_text, label, number_text, share_text, time_text, times_text, unit_for
 
 
 class Side(Record, frozen=True, kw_only=True):

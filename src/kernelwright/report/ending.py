@@ -20,11 +20,7 @@ from kernelwright.run import Outcome, StopReason
 
 def ending_text(view: RunView, outcome: Outcome, budget: Budget, no_package: str = "") -> str:
     """Verdict, convergence, where everything is, and what to do next. no_package: why `export` would refuse."""
-    places = [
-        f"report  {view.folder / REPORT}",
-        f"page    {view.folder / PAGE}",
-        f"trace   {view.folder / FOLDER}",
-    ]
+    places = [f"report  {view.folder / REPORT}", f"page    {view.folder / PAGE}", f"trace   {view.folder / FOLDER}"]
     if view.best is not None:
         places.insert(0, f"kernel  {view.folder / KERNEL}")
     stopped = "" if outcome.reason is StopReason.WAITING else f"stopped: {outcome.detail}"

@@ -22,14 +22,7 @@ from kernelwright.model import (
 )
 from kernelwright.text.markdown import shortened
 from kernelwright.text.table import Grid, grid_text, table
-from kernelwright.text.units import (
-    bytes_text,
-    label,
-    number_text,
-    share_text,
-    time_text,
-    unit_for,
-)
+from kernelwright.text.units import bytes_text, label, number_text, share_text, time_text, unit_for
 
 TRIED = {"torch": "2.15", "triton": "3.9"}
 """The newest that were tried, by `make newest` on a machine without a GPU. A newer version may work: `kernelwright

@@ -184,12 +184,7 @@ def _strategy(view: RunView, trials: Sequence[Trial]) -> dict[str, Any]:
         }
         for trial in trials
     ]
-    return {
-        "strategy": settings.strategy,
-        "options": settings.strategy_options,
-        "seed": settings.seed,
-        "asked": asked,
-    }
+    return {"strategy": settings.strategy, "options": settings.strategy_options, "seed": settings.seed, "asked": asked}
 
 
 def _benchmark(view: RunView, row: Round, best: Trial) -> dict[str, Any]:

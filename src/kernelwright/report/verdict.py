@@ -22,13 +22,7 @@ from kernelwright.report.evaluation import (
     unqualified_text,
     unseen_texts,
 )
-from kernelwright.report.framework import (
-    against_framework,
-    elsewhere_text,
-    missing_texts,
-    side_report,
-    why_untimed,
-)
+from kernelwright.report.framework import against_framework, elsewhere_text, missing_texts, side_report, why_untimed
 from kernelwright.report.trials import tally
 from kernelwright.report.view import RunView, share_of_bound
 from kernelwright.search.ranking import beats, forced_slowdowns

@@ -23,13 +23,7 @@ from kernelwright.model import Case, Drawn, TensorSpec
 from kernelwright.worker.bounds.case_work import case_work
 from kernelwright.worker.bounds.work import Work
 from kernelwright.worker.judge import fairness, tolerance
-from kernelwright.worker.judge.answer import (
-    Answer,
-    answered,
-    as_described,
-    chosen_alike,
-    refuse_random,
-)
+from kernelwright.worker.judge.answer import Answer, answered, as_described, chosen_alike, refuse_random
 from kernelwright.worker.judge.counts import TermCounts
 from kernelwright.worker.judge.kept import Kept
 from kernelwright.worker.plan.plan import AGAIN, AGAIN_FEW

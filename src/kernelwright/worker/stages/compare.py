@@ -105,11 +105,7 @@ def interpreted(subject: Subject, info: CaseInfo) -> CaseResult:
 
 
 def measured(
-    processes: Processes,
-    info: CaseInfo,
-    subjects: dict[str, Subject],
-    framework: tuple[str, ...],
-    against: str | None,
+    processes: Processes, info: CaseInfo, subjects: dict[str, Subject], framework: tuple[str, ...], against: str | None
 ) -> BenchCase:
     """`measured_case`, repeated once if a process was lost. Raises `WorkerError` if one was lost twice."""
     try:
@@ -119,11 +115,7 @@ def measured(
 
 
 def measured_case(
-    processes: Processes,
-    info: CaseInfo,
-    subjects: dict[str, Subject],
-    framework: tuple[str, ...],
-    against: str | None,
+    processes: Processes, info: CaseInfo, subjects: dict[str, Subject], framework: tuple[str, ...], against: str | None
 ) -> BenchCase:
     """Verify all candidates on one case, then sample all rows in turn.
 
