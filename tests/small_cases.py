@@ -49,6 +49,7 @@ def made(candidate: ModuleType, instance: Instance) -> list[Tensor]:
     held = [*instance.module.named_parameters(), *instance.module.named_buffers()]
     values = {as_argument(name): one.detach() for name, one in held}
     positional, keywords = instance.called()
+    values |= dict(zip(instance.init_names, instance.init_inputs, strict=False))
     values |= dict(zip(instance.input_names, instance.inputs, strict=True)) | keywords
     function = candidate.kernel_function
     names = function.__code__.co_varnames[: function.__code__.co_argcount]

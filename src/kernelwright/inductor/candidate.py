@@ -6,7 +6,7 @@ import functools
 import re
 import traceback
 from ast import literal_eval
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from kernelwright.inductor.host import Host
 from kernelwright.inductor.launches import Kernels
 from kernelwright.inductor.offsets import guard
 from kernelwright.inductor.products import Way, ways_for
-from kernelwright.inductor.several import HALF, choice
+from kernelwright.inductor.several import HALF, choice, is_literal, reads
 from kernelwright.inductor.structures import Structures
 from kernelwright.inductor.symbolic import Sized, host_lines
 from kernelwright.inductor.writing import refusal
@@ -160,7 +160,8 @@ def _candidate(generated: Generated, captures: Sequence[Capture], way: Way | Non
     else:
         lines = choice(captures, [f"{name}({', '.join(one.used)})" for name, one in several.items()])
     text = "\n".join([*lines, *(name for one in forwards for name in one.used)])
-    held = [name for name in map(as_argument, first.names) if name not in inputs and re.search(rf"\b{name}\b", text)]
+    others = dict.fromkeys([*map(as_argument, first.names), *_roots(first)])
+    held = [name for name in others if name not in inputs and re.search(rf"\b{name}\b", text)]
     signature = [*(literal_eval(generated.arguments or "None") or inputs), *held]
     mains = [_function(name, one.used, one.lines) for name, one in several.items()]
     mains.append(_function("kernel_function", signature, [*_unnested(generated), *lines]))
@@ -214,7 +215,15 @@ def _converted(
     guarded = guard(host.reached)
     sized = host_lines(sizes, dimensions, "\n".join([*guarded, *host.lines]))
     pairs = [f"{name} = torch.view_as_real({name})" for name in map(as_argument, capture.pairs) if name in used]
-    return _Converted(host, kernels, used, [*pairs, *sized, *guarded, *dense, *host.lines])
+    only = _only({text: one for text, one in capture.numbers.items() if is_literal(one)})
+    before = "\n".join([*only, *sized])
+    used += [name for name in _roots(capture) if name not in used and re.search(rf"\b{name}\b", before)]
+    return _Converted(host, kernels, used, [*pairs, *only, *sized, *guarded, *dense, *host.lines])
+
+
+def _roots(capture: Capture) -> list[str]:
+    """The arguments with numbers that differ between cases."""
+    return list(dict.fromkeys(text.partition("[")[0] for text in capture.numbers))
 
 
 def _texts_in(plain: Any) -> set[str]:
@@ -256,25 +265,23 @@ def _header(torch: str, is_sized: bool, library: Sequence[str], functions: Colle
     )
 
 
-def _reads(structure: Any, read: str = "") -> list[str]:
-    """Expressions that read the leaves of nested arguments, in order. structure: of all arguments, by name."""
-    if isinstance(structure, int):
-        return [read]
-    items = structure.items() if isinstance(structure, dict) else enumerate(structure)
-    return [leaf for key, one in items for leaf in _reads(one, f"{read}[{key!r}]" if read else str(key))]
-
-
 def _unnested(generated: Generated) -> list[str]:
     """Host code that reads nested arguments, and refuses other values of numbers than the captured ones."""
     lines: list[str] = []
     inputs = [(as_argument(name), literal) for name, literal in generated.inputs]
     if generated.arguments:
-        reads = _reads(literal_eval(generated.arguments))
-        lines += [f"{name} = {read}" for (name, _), read in zip(inputs, reads, strict=True) if name != read]
-    for name, literal in inputs:
-        if literal is not None:
-            test = f"{name} is not {literal}" if literal in ("None", "True", "False") else f"{name} != {literal}"
-            lines += refusal(test, f"the kernels are generated for {name} = {literal}")
+        every = reads(literal_eval(generated.arguments))
+        lines += [f"{name} = {read}" for (name, _), read in zip(inputs, every, strict=True) if name != read]
+    fixed = {name: literal for name, literal in inputs if literal is not None}
+    return lines + _only({name: one for name, one in fixed.items() if name not in generated.captures[0].numbers})
+
+
+def _only(literals: Mapping[str, str]) -> list[str]:
+    """Host code that refuses other values of arguments."""
+    lines: list[str] = []
+    for name, one in literals.items():
+        test = f"{name} is not {one}" if one in ("None", "True", "False") else f"{name} != {one}"
+        lines += refusal(test, f"the kernels are generated for {name} = {one}")
     return lines
 
 

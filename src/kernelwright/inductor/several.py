@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -22,19 +23,31 @@ def constants(capture: Capture) -> dict[str, str]:
              for place, side in enumerate(shape) if side.isdigit()}  # fmt: skip
     dtypes = {f"{as_argument(name)}.dtype": f"torch.{one.dtype}" for name, one in specs.items()
               if one.dtype not in HALF and name not in capture.pairs}  # fmt: skip
-    return sides | dtypes
+    return sides | dtypes | {text: one for text, one in capture.numbers.items() if is_literal(one)}
 
 
-def given(tensors: Mapping[str, Any]) -> dict[str, str]:
-    """Sides and dtypes of the arguments of a case, by the expressions of `constants`."""
+def is_literal(text: str) -> bool:
+    return not any(isinstance(one, ast.Name) for one in ast.walk(ast.parse(text)))
+
+
+def reads(structure: Any, read: str = "") -> list[str]:
+    """Expressions that read the leaves of nested arguments, in order. structure: of all arguments, by name."""
+    if isinstance(structure, int):
+        return [read]
+    items = structure.items() if isinstance(structure, dict) else enumerate(structure)
+    return [leaf for key, one in items for leaf in reads(one, f"{read}[{key!r}]" if read else str(key))]
+
+
+def given(tensors: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, str]:
+    """Sides, dtypes and numbers among the arguments of a case, by the expressions of `constants`."""
     found = {f"{as_argument(name)}.dtype": str(one.dtype) for name, one in tensors.items()}
+    found |= {text: repr(one) for text, one in numbers.items()}
     return found | {f"{as_argument(name)}.shape[{place}]": str(side) for name, one in tensors.items()
                     for place, side in enumerate(one.shape)}  # fmt: skip
 
 
-def serves(capture: Capture, tensors: Mapping[str, Any]) -> bool:
-    """Whether these tensors, the arguments of a case, have what is constant in a capture."""
-    known = given(tensors)
+def serves(capture: Capture, known: Mapping[str, str]) -> bool:
+    """Whether what is `given` in a case has what is constant in a capture."""
     return all(known.get(text, value) == value for text, value in constants(capture).items())
 
 

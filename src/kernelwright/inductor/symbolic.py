@@ -156,7 +156,7 @@ def host_lines(sizes: Sizes, arguments: Mapping[str, Sequence[str]], after: str)
         checks += refusal(f"tuple({argument}.shape) != {shape}", f"the kernels serve {argument} of shape {shape} only")
     for name, text, tests in sizes.reads:
         checks += [line for test in tests for line in _unless(test)]
-        lines.append(f"{name} = {text}")
+        lines += [f"{name} = {text}"] if name != text else []
     read = f"{after} {' '.join(side for sides in arguments.values() for side in sides)}"
     small = [name for name, least in sizes.least.items() if least > 1 and re.search(rf"\b{name}\b", read)]
     if small:

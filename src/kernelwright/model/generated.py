@@ -166,7 +166,8 @@ class Capture(Record, frozen=True, kw_only=True):
     the host code returns. matched: the structures that match parts of forward. backward: of a problem that states
     GRADIENTS. saved: names of the tensors that the host code returns last, for `backward`. pairs: which arguments are
     complex: the steps read them as real tensors, real and imaginary parts along one side more. pairs_made: the places
-    of outputs that are such tensors.
+    of outputs that are such tensors. numbers: those that differ between cases and are no tensors, of forward's inputs
+    and of the constructor's arguments (`levels[0]`): an expression of `sizes`, or else the literal that is served.
     """
 
     kernels: tuple[TritonKernel, ...]
@@ -182,6 +183,7 @@ class Capture(Record, frozen=True, kw_only=True):
     returned: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
     pairs_made: tuple[int, ...] = ()
+    numbers: dict[str, str] = {}
 
     @property
     def parts(self) -> tuple[Capture, ...]:

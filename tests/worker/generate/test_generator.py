@@ -692,3 +692,44 @@ def test_products_and_convolutions_in_half_precision_begin_with_templates(
         passes_small(shared_worker, source)
     else:
         gives_the_same(shared_worker(), programs, folder, exact(source), adversarial=True)
+
+
+LEVELS = """
+import torch
+
+ROWS, CHUNK, FACTOR = 256, 32, 2.0
+SIDES = [(16, 24), (8, 32)]
+
+class Model(torch.nn.Module):
+    def __init__(self, chunk, levels):
+        super().__init__()
+        self.chunk, self.levels = chunk, levels
+
+    def forward(self, x, factor):
+        parts = x.split([height * width for height, width in self.levels], 1)
+        found = [one.view(x.shape[0], *sides).amax(1) for one, sides in zip(parts, self.levels)]
+        return torch.cat(found, 1) * factor, x.view(x.shape[0], -1, self.chunk).cumsum(-1)
+
+def get_inputs():
+    return [torch.randn(ROWS, sum(height * width for height, width in SIDES)), FACTOR]
+
+def get_init_inputs():
+    return [CHUNK, SIDES]
+
+CASES = [
+    dict(name="large"), dict(name="other factor", ROWS=8, FACTOR=3.0),
+    dict(name="small", small=True, ROWS=3, CHUNK=4, **{"SIDES[0][0]": 4, "SIDES[0][1]": 3}),
+    dict(name="small factor", small=True, held_out=True, ROWS=5, FACTOR=3.0, CHUNK=8, **{"SIDES[1][0]": 4}),
+]
+"""
+
+
+def test_numbers_that_differ_between_cases_tell_sizes_or_which_kernels_serve_them(
+    shared_worker: StartedWorker, programs: Programs, folder: Path
+) -> None:
+    """The length of a chunk and the sides of levels are in no shape; a factor has kernels for each stated value."""
+    found = generated(shared_worker, folder, LEVELS)
+    assert [one.numbers["factor"] for one in found.captures] == ["2.0", "3.0"]
+    source = candidate_text(found, "none")
+    assert "def kernel_function(x, factor, chunk, levels):" in source
+    gives_the_same(shared_worker(), programs, folder, source)

@@ -48,7 +48,7 @@ SYMBOLS = msgspec.structs.replace(TIMED, sizes=Sizes(values={}, shapes=()))
 def test_the_timed_sizes_are_captured_only_where_symbols_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(series, "capture", lambda problem, case, symbols=None: SYMBOLS if symbols else TIMED)
+    monkeypatch.setattr(series, "capture", lambda problem, case, symbols: SYMBOLS if symbols.values else TIMED)
     assert made(tmp_path, 100.0).ordinary() == (SYMBOLS,)
 
 
@@ -56,7 +56,7 @@ def test_the_timed_sizes_are_captured_where_a_line_with_symbols_is_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unknown = msgspec.structs.replace(SYMBOLS, steps=(Unknown(text="new_form()"),))
-    monkeypatch.setattr(series, "capture", lambda problem, case, symbols=None: unknown if symbols else TIMED)
+    monkeypatch.setattr(series, "capture", lambda problem, case, symbols: unknown if symbols.values else TIMED)
     found = made(tmp_path, 100.0)
     assert found.ordinary() == (TIMED,)
     assert found.faults == {
@@ -64,12 +64,12 @@ def test_the_timed_sizes_are_captured_where_a_line_with_symbols_is_unknown(
     }
 
 
-def of_case(problem: LoadedProblem, case: Case, symbols: Any = None) -> Capture:
+def of_case(problem: LoadedProblem, case: Case, symbols: Any) -> Capture:
     """A capture with the number of columns as a constant."""
     numbers = problem.numbers(case)
     columns = numbers["get_inputs[0]"]
     spec = TensorSpec(shape=(numbers["rows"], columns), dtype="float32", stride=(columns, 1))
-    sizes = Sizes(values={}, shapes=(("rows", str(columns)),)) if symbols and symbols.values else None
+    sizes = Sizes(values={}, shapes=(("rows", str(columns)),)) if symbols.values else None
     return msgspec.structs.replace(TIMED, names=("x",), tensors=(spec,), sizes=sizes)
 
 
@@ -97,7 +97,7 @@ def test_a_capture_for_another_dtype_has_the_sizes_of_the_first(
     """Loops and tiles follow them: one of few columns would hold long rows in one piece."""
     seen = []
 
-    def capture(problem: LoadedProblem, case: Case, symbols: Any = None) -> Capture:
+    def capture(problem: LoadedProblem, case: Case, symbols: Any) -> Capture:
         seen.append((case.dtype, problem.numbers(case)["rows"]))
         return of_case(problem, case, symbols)
 
@@ -136,9 +136,9 @@ def test_without_symbols_every_stated_case_is_served_or_none(tmp_path: Path, mon
 def test_symbols_take_half_of_the_time_and_are_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """PyTorch goes on after some errors."""
 
-    def capture(problem: Any, case: Any, symbols: Any = None) -> Capture:
+    def capture(problem: Any, case: Any, symbols: Any) -> Capture:
         signal.alarm(0)  # as after the user's code
-        for caught in ((Exception, _OutOfTime), (Exception,)) if symbols is not None else ():
+        for caught in ((Exception, _OutOfTime), (Exception,)) if symbols.values else ():
             with suppress(*caught):
                 while True:
                     pass
@@ -155,17 +155,17 @@ def test_symbols_take_half_of_the_time_and_are_not_tried_again(tmp_path: Path, m
 def test_time_in_which_other_programs_have_the_processor_is_not_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def capture(problem: Any, case: Any, symbols: Any = None) -> Capture:
+    def capture(problem: Any, case: Any, symbols: Any) -> Capture:
         time.sleep(1.5)
-        return SYMBOLS if symbols else TIMED
+        return SYMBOLS if symbols.values else TIMED
 
     monkeypatch.setattr(series, "capture", capture)
     assert made(tmp_path, ENDING_S + 2).ordinary() == (SYMBOLS,)
 
 
 def test_a_fault_at_the_timed_sizes_is_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def capture(problem: Any, case: Any, symbols: Any = None) -> Capture:
-        raise ValueError("no such operator" if symbols is None else "a consequence")
+    def capture(problem: Any, case: Any, symbols: Any) -> Capture:
+        raise ValueError("no such operator" if not symbols.values else "a consequence")
 
     monkeypatch.setattr(series, "capture", capture)
     found = made(tmp_path, 100.0)

@@ -215,6 +215,18 @@ def test_a_number_that_no_shape_tells_keeps_its_value(symbols: Symbols) -> None:
     assert symbols.of(height).free_symbols
 
 
+def test_a_number_that_no_shape_tells_is_read_from_an_argument(symbols: Symbols) -> None:
+    """As a chunk, which the constructor gets, and the length in chunks."""
+    height, width = symbols.numbers.values()
+    symbols.plain = {"levels[0]": width, "eps": 0.5}
+    with faked(symbols.env):
+        tensors = {"x": torch.empty(height)}
+    symbols.keep_untold(tensors)
+    sizes, say = symbols.told(tensors, frozenset({"x"}))
+    assert ("width", "levels[0]", ()) in sizes.reads
+    assert say(symbols.of(width)) == "width"
+
+
 def test_a_sum_of_sizes_that_no_shape_tells_is_one_size(symbols: Symbols) -> None:
     """As the rows of one table for many fields."""
     height, width = symbols.numbers.values()

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 import torch
-from torch import Tensor
+from torch import SymInt, Tensor
 from torch._dispatch.python import enable_python_dispatcher
 from torch._inductor import codecache, config, ir
 from torch._inductor.codegen.common import BackendFeature
@@ -27,6 +27,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_leaves
 
+from kernelwright.inductor.several import reads
 from kernelwright.model import Capture, Case
 from kernelwright.source.parameter_names import as_argument
 from kernelwright.worker.generate import extremes, ranks
@@ -40,7 +41,7 @@ from kernelwright.worker.generate.symbols import Symbols, Untold
 from kernelwright.worker.generate.windows import WINDOWS
 from kernelwright.worker.generate.without_device import WithoutDevice, install
 from kernelwright.worker.plan.plan import MAX_STEPS
-from kernelwright.worker.plan.structure import result_of
+from kernelwright.worker.plan.structure import nested, result_of
 from kernelwright.worker.reference.instance import Instance, Watching
 from kernelwright.worker.reference.load import LoadedProblem
 from kernelwright.worker.reference.unmade import casting, faked
@@ -111,10 +112,9 @@ def _replace(holder: Any, name: str, value: Any) -> None:
     setattr(holder, name, value)
 
 
-def capture(problem: LoadedProblem, case: Case, symbols: Symbols | None = None) -> Capture:
+def capture(problem: LoadedProblem, case: Case, symbols: Symbols) -> Capture:
     """What Inductor makes of one case. symbols: in place of numbers of the case, so that it serves other sizes. Raises
     `ProblemError`, and any error that Inductor raises."""
-    symbols = symbols or Symbols({})
     try:
         with with_symbols(symbols):
             with faked(symbols.env if symbols.values else None) as mode:  # whose real values a constructor may read
@@ -127,7 +127,7 @@ def capture(problem: LoadedProblem, case: Case, symbols: Symbols | None = None) 
             with mode, casting(), torch.no_grad():
                 return _capture(instance, symbols)
     except Untold:
-        return capture(problem, case, Symbols(symbols.given, symbols.cases, keeps_all=True))
+        return capture(problem, case, Symbols(symbols.given, symbols.cases, symbols.differing, keeps_all=True))
 
 
 def _capture(instance: Instance, symbols: Symbols) -> Capture:
@@ -141,6 +141,7 @@ def _capture(instance: Instance, symbols: Symbols) -> Capture:
     pairs = tuple(name for name, tensor in given.items() if tensor.is_complex())
     given |= {name: torch.view_as_real(given[name]) for name in pairs}
     tensors = {name: _on_device(tensor, device) for name, tensor in given.items()}
+    symbols.plain = {text: one for text, one in plain(instance).items() if text in symbols.differing}
     symbols.keep_untold(tensors)
 
     def forward(*values: Any) -> list[Tensor]:
@@ -181,6 +182,17 @@ def _capture(instance: Instance, symbols: Symbols) -> Capture:
         first, backward=backward[0] if backward else None, saved=part.saved, matched=tuple(names),
         returned=tuple(returned if any(returned) else ()), pairs=pairs, pairs_made=tuple(whole),
     )  # fmt: skip
+
+
+def plain(instance: Instance) -> dict[str, Any]:
+    """The arguments of host code that are no tensors, by the text that reads them: forward's, and those that the
+    constructor gets, in its lists too."""
+    inputs = {as_argument(name): one for name, one in zip(instance.input_names, instance.inputs, strict=True)}
+    found, leaves = {name: one for name, one in inputs.items() if not isinstance(one, Tensor)}, list[Any]()
+    given = dict(zip(instance.init_names, instance.init_inputs, strict=False))
+    structure = nested({name: one for name, one in given.items() if name not in inputs}, leaves)
+    found |= dict(zip(reads(structure), leaves, strict=True))
+    return {text: one for text, one in found.items() if one is None or isinstance(one, int | float | str | SymInt)}
 
 
 def _traced(part: Part, counts: Sequence[Any], inside: Callable[[], AbstractContextManager[Any]]) -> GraphModule:

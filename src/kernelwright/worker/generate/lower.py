@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import sympy
 import torch
-from torch import Tensor
+from torch import SymInt, Tensor
 from torch._guards import TracingContext, detect_fake_mode, tracing
 from torch._inductor import compile_fx
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
@@ -99,6 +99,8 @@ def recorded(lowered: Lowered, symbols: Symbols, others: Sequence[str] = ()) -> 
         tensors=tuple(_spec(one, symbols) for one in lowered.tensors.values()),
         is_one_operator=lowered.is_one_operator,
         sizes=msgspec.structs.replace(sizes, floats=floats) if symbols.values else None,
+        numbers={text: say(one.node.expr) if isinstance(one, SymInt) else repr(one)
+                 for text, one in symbols.plain.items()},
     )  # fmt: skip
 
 

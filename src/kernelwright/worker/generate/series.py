@@ -18,7 +18,7 @@ from torch import Tensor
 from kernelwright.errors import ProblemError
 from kernelwright.inductor.several import constants, given, serves
 from kernelwright.model import Capture, Case, Unknown
-from kernelwright.worker.generate.capture import capture
+from kernelwright.worker.generate.capture import capture, plain
 from kernelwright.worker.generate.hints import whole_rows
 from kernelwright.worker.generate.symbols import Symbols, numbers_to_try
 from kernelwright.worker.generate.templates import in_templates
@@ -57,7 +57,7 @@ class Series:
         self._ends_s = time.process_time() + limit_s - ENDING_S
         self.problem, self.case = problem, case
         self.faults: dict[str, str] = {}
-        self._given: dict[str, dict[str, Tensor]] = {}
+        self._given: dict[str, dict[str, str]] = {}
         self._cases = [problem.numbers(one) for one in problem.cases]
         self.attempts = numbers_to_try(problem, case)
 
@@ -88,7 +88,7 @@ class Series:
         for numbers in list(self.attempts):
             try:
                 with inside(), self._until((time.process_time() + self._ends_s) / 2):
-                    made.append((_known(capture(self.problem, self.case, Symbols(numbers, self._cases))), numbers))
+                    made.append((_known(capture(self.problem, self.case, self._symbols(numbers))), numbers))
                 if name != "captures" or not self._refused(made[-1][0]):
                     break
             except (Exception, _OutOfTime) as error:  # noqa: BLE001 - the next attempt has fewer symbols
@@ -104,7 +104,7 @@ class Series:
             return self._with_others(first, name, inside, numbers)
         try:
             with inside(), self._until(self._ends_s):
-                first = capture(self.problem, self.case)
+                first = capture(self.problem, self.case, self._symbols({}))
             return self._with_others(first, name, inside, {})
         except (Exception, _OutOfTime) as error:
             if isinstance(error, ProblemError) and not _is_late(error):
@@ -115,23 +115,30 @@ class Series:
 
     def _refused(self, *made: Capture) -> list[Case]:
         """The cases that none of the captures serves."""
-        return [one for one in self.problem.cases if not any(serves(other, self._tensors(one)) for other in made)]
+        return [one for one in self.problem.cases if not any(serves(other, self._of(one)) for other in made)]
 
-    def _tensors(self, case: Case) -> dict[str, Tensor]:
-        """The arguments of host code, by name, on fake tensors."""
+    def _of(self, case: Case) -> dict[str, str]:
+        """What the arguments of host code are in a case, see `given`."""
         if case.name not in self._given:
             outline = self.problem.outline(case)
             named = zip(outline.input_names, outline.inputs, strict=True)
             held = (*outline.module.named_parameters(), *outline.module.named_buffers())
-            self._given[case.name] = {name: one for name, one in (*named, *held) if isinstance(one, Tensor)}
+            tensors = {name: one for name, one in (*named, *held) if isinstance(one, Tensor)}
+            self._given[case.name] = given(tensors, plain(outline))
         return self._given[case.name]
+
+    def _symbols(self, numbers: Mapping[str, int]) -> Symbols:
+        """Symbols for these numbers, with the arguments that are no tensors and differ between cases."""
+        cases = [*map(self._of, self.problem.cases)]
+        differing = {text for one in cases for text in one if any(one[text] != other.get(text) for other in cases)}
+        return Symbols(numbers, self._cases, frozenset(differing))
 
     def _at_sizes_of_the_first(self, case: Case, first: Capture, numbers: Mapping[str, int]) -> Case:
         """A case with the sizes of the first capture, as loops and tiles follow sizes, where what is constant there
         stays as it is in `case`; else `case`."""
         params = {**case.params, **{one: value for one, value in numbers.items() if one in case.params}}
         alike = msgspec.structs.replace(case, name=f"{case.name}, other sizes", params=params)
-        one, other = given(self._tensors(alike)), given(self._tensors(case))
+        one, other = self._of(alike), self._of(case)
         return alike if all(one.get(text) == other.get(text) for text in constants(first)) else case
 
     def _with_others(
@@ -145,7 +152,7 @@ class Series:
                 continue
             case = accepted(partial(self._at_sizes_of_the_first, case, first, numbers)) or case
             values = self.problem.numbers(case)
-            symbols = Symbols({one: values[one] for one in numbers if values.get(one, 0) > 1}, self._cases)
+            symbols = self._symbols({one: values[one] for one in numbers if values.get(one, 0) > 1})
             try:
                 if len(made) == MOST_CAPTURES or first.backward is not None:
                     raise RuntimeError(f"a candidate has at most {MOST_CAPTURES} captures, and one with a backward")

@@ -62,13 +62,19 @@ class Untold(RuntimeError):
 
 
 class Symbols:
-    """given: the numbers of the file that become symbols, by name. cases: the file's numbers in each case. keeps_all:
-    whether all that no shape tells are kept, see `keep_untold`."""
+    """given: the numbers of the file that become symbols, by name. cases: the file's numbers in each case. differing:
+    arguments of the host code that are no tensors and differ between cases, by the text that reads them; they tell
+    sizes. keeps_all: whether all that nothing tells are kept, see `keep_untold`."""
 
     def __init__(
-        self, given: Mapping[str, int], cases: Sequence[Mapping[str, int]] = (), keeps_all: bool = False
+        self,
+        given: Mapping[str, int],
+        cases: Sequence[Mapping[str, int]] = (),
+        differing: frozenset[str] = frozenset(),
+        keeps_all: bool = False,
     ) -> None:
-        self.given, self.keeps_all = given, keeps_all
+        self.given, self.differing, self.keeps_all = given, differing, keeps_all
+        self.plain: Mapping[str, Any] = {}
         self.env = ShapeEnv(duck_shape=False, specialize_zero_one=True, allow_scalar_outputs=False)
         self.env.unique_ids = _ids
         self.cases = cases

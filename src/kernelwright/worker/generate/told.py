@@ -8,7 +8,7 @@ from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 import sympy
-from torch import Tensor
+from torch import SymInt, Tensor
 from torch.utils._sympy.functions import FloorDiv
 
 from kernelwright.source.parameter_names import as_argument
@@ -36,13 +36,14 @@ class Told:
         ]
         self._sides = [(sympy.S.One, sympy.S.One)]
         self._sides += [(_read(name, place), side) for name, place, side in sides if side.free_symbols]
+        self._sides += [(_whole(text), symbols.of(one)) for text, one in symbols.plain.items() if type(one) is SymInt]
         self.direct: dict[sympy.Symbol, tuple[str, int]] = {}
         self.solved: list[Solved] = []
         for name, place, side in sides:
             if isinstance(side, sympy.Symbol):
                 self.direct.setdefault(side, (name, place))
         self.known = {*self.direct}
-        while found := next((one for one in (*self._computed(symbols), *starmap(self._solve, sides)) if one), None):
+        while found := next(filter(None, (*self._computed(symbols), *starmap(self._solve, self._sides))), None):
             self.known.add(found[0])
             self.solved.append(found)
         self.untold = [one for one in symbols.values if one not in self.known and symbols.of(one) == one]
@@ -86,17 +87,21 @@ class Told:
             if sympy.false not in checks:
                 yield symbol, FloorDiv(total - rest, factor, evaluate=factor == 1), checks
 
-    def _solve(self, name: str, place: int, side: sympy.Expr) -> Solved | None:
+    def _solve(self, here: sympy.Symbol, side: sympy.Expr) -> Solved | None:
         """The only symbol of a side that is not known yet. A shape for which it is not exact is refused later."""
         if len(unknown := side.free_symbols - self.known) != 1:
             return None
-        symbol, here = unknown.pop(), _read(name, place)
+        symbol = unknown.pop()
         parts = _linear(side, symbol)
         return None if parts is None else (symbol, FloorDiv(here - parts[1], parts[0], evaluate=parts[0] == 1), ())
 
 
 def _read(name: str, place: int) -> sympy.Symbol:
-    return sympy.Symbol(f"{as_argument(name)}.shape[{place}]", integer=True, positive=True)
+    return _whole(f"{as_argument(name)}.shape[{place}]")
+
+
+def _whole(text: str) -> sympy.Symbol:
+    return sympy.Symbol(text, integer=True, positive=True)
 
 
 def _linear(side: sympy.Expr, symbol: sympy.Symbol) -> tuple[sympy.Expr, sympy.Expr] | None:
@@ -120,8 +125,11 @@ RESERVED = frozenset({"torch", "triton", "tl", "kernel_function", "max", "min", 
 
 def named(symbols: Symbols, told: Told, taken: frozenset[str]) -> dict[sympy.Symbol, str]:
     """A name of the host code for each symbol: the problem's own, or that of the side that it is read from."""
-    found: dict[sympy.Symbol, str] = {}
+    found = {one: text.name for one, text, _ in told.solved if text.is_Symbol and text.name.isidentifier()}
+    taken |= {text.partition("[")[0] for text in symbols.plain}
     for one, name in symbols.names.items():
+        if one in found:
+            continue
         quotient, at = symbols.quotients.get(one), told.direct.get(one)
         if quotient is not None or one in symbols.sides:
             base = found[symbols.sides[one]] if quotient is None else _base(quotient, symbols, found)
