@@ -244,6 +244,15 @@ class _Language(ast.NodeTransformer):
         return ast.arg(self.renamed.get(node.arg, node.arg), node.annotation)
 
 
+def in_triton(text: str) -> str:
+    """An expression of Inductor's kernels by names that a candidate may use. Raises: UnknownText."""
+    language = _Language({}, {}, frozenset())
+    made = ast.unparse(language.visit(parsed(text)))
+    if language.helpers:
+        raise UnknownText(f"it uses {', '.join(sorted(language.helpers))}")
+    return made
+
+
 def _text(function: ast.FunctionDef) -> str:
     head = called(f"def {function.name}", [ast.unparse(one) for one in function.args.args], "")
     body = ast.unparse(ast.fix_missing_locations(ast.Module(function.body, [])))

@@ -19,7 +19,8 @@ import torch
 from torch.fx import GraphModule, Node
 
 from kernelwright.worker.structures.attention_kernels import written_as
-from kernelwright.worker.structures.chain import STEPS, Chain, users
+from kernelwright.worker.structures.chain import Chain, users
+from kernelwright.worker.structures.elementwise import is_elementwise
 from kernelwright.worker.structures.found import Found
 from kernelwright.worker.structures.masks import hint_of
 from kernelwright.worker.structures.sides import COPIES, MOVES, VIEWS, Part, Side, origins, sizes_of, through
@@ -51,7 +52,7 @@ def find_attention(graph: GraphModule) -> Iterator[Found]:
 
 
 def _is_step(node: Node) -> bool:
-    return node.op == "call_function" and (node.target in STEPS or node.target in (*VIEWS, *COPIES, *MOVES))
+    return node.target in (*VIEWS, *COPIES, *MOVES) or is_elementwise(node)
 
 
 def _matched(graph: GraphModule, softmax: Node, leading: set[Node]) -> Found | None:
@@ -113,7 +114,7 @@ def _between(scores: Node, softmax: Node, leading: set[Node]) -> list[Node] | No
         found.add(node)
         if node.target in FIRST:
             continue
-        if node not in leading or (node.target in STEPS and node.kwargs):
+        if node not in leading:
             return None
         left += leading.intersection(node.all_input_nodes)
     if sum(one.target in FIRST for one in found) != 1:

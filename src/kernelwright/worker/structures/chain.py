@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import sympy
@@ -11,23 +11,12 @@ import torch
 from torch import SymFloat, SymInt, Tensor
 from torch.fx import GraphModule, Node
 
+from kernelwright.worker.structures.arguments import NotWritten
+from kernelwright.worker.structures.elementwise import element, number_text
 from kernelwright.worker.structures.masks import Band, band_of
 from kernelwright.worker.structures.sides import Side, sizes_of, through
 
 aten = torch.ops.aten
-
-STEPS: Mapping[Any, str] = {
-    **{getattr(getattr(aten, name), overload): f"{{}} {sign} {{}}" for name, sign in (
-        ("mul", "*"), ("div", "/"), ("add", "+"), ("sub", "-"), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="),
-        ("eq", "=="), ("ne", "!="),
-    ) for overload in ("Tensor", "Scalar")},
-    aten.rsub.Scalar: "{1} - {0}", aten.neg.default: "-{}", aten.reciprocal.default: "1.0 / {}",
-    aten.masked_fill.Scalar: "tl.where({1} != 0, {2}, {0})", aten.masked_fill.Tensor: "tl.where({1} != 0, {2}, {0})",
-    aten.where.self: "tl.where({0} != 0, {1}, {2})", aten.maximum.default: "tl.maximum({}, {})",
-    aten.minimum.default: "tl.minimum({}, {})", aten.abs.default: "tl.abs({})", aten.exp.default: "tl.exp({})",
-    aten.tanh.default: "libdevice.tanh({})",
-}  # fmt: skip
-"""What is done to scores, as text of their arguments."""
 
 LOWEST = -1e30
 """A score up to this one is none beside any other: its share is 0 in float32."""
@@ -52,20 +41,20 @@ class Chain:
         """Write what a product does to its sums: `beta * x + alpha * sums`; False where it cannot be written."""
         if product.target is not aten.baddbmm.default:
             return True
-        words = [self._said(product.kwargs.get(name, 1), self.sides[product]) for name in ("alpha", "beta")]
-        words.append(self._said(product.args[0], self.sides[product]))
-        self.lines.append("score = score * {} + {} * {}".format(*words))
-        return "" not in words
+        given = (*(product.kwargs.get(name, 1) for name in ("alpha", "beta")), product.args[0])
+        try:
+            self.lines.append("score = score * {} + {} * {}".format(
+                *(self._said(one, self.sides[product]) for one in given)))  # fmt: skip
+        except NotWritten:
+            return False
+        return True
 
     def add(self, step: Node, later: Sequence[Node]) -> bool:
         """Write one step; False for one that cannot be written. later: the steps after it."""
         read = [one for one in step.args if isinstance(one, Node) and one in self.names]
-        if step.target not in STEPS:
-            sides = through(step, self.sides[read[0]])
-            self.names[step] = self.names[read[0]]
-            if sides is not None:
-                self.sides[step] = sides
-            return sides is not None
+        if (moved := through(step, self.sides[read[0]])) is not None:
+            self.names[step], self.sides[step] = self.names[read[0]], moved
+            return True
         sides = self.sides[read[0]]
         if any(self.sides[one] != sides for one in read):
             return False
@@ -79,10 +68,10 @@ class Chain:
             self.lines += [f"{name} = {self.names[read[0]]}"] * (name != self.names[read[0]])
             self.lines += ["if phase != 1:", f'    {name} = tl.where({" & ".join(within)}, {name}, float("-inf"))']
             return True
-        words = [self._said(one, sides) for one in step.args]
-        if "" in words:
+        try:
+            self.lines.append(f"{name} = {element(step, lambda one: self._said(one, sides))}")
+        except NotWritten:
             return False
-        self.lines.append(f"{name} = {STEPS[step.target].format(*words)}")
         return True
 
     def _band(self, step: Node, read: Sequence[Node]) -> Band | None:
@@ -101,11 +90,11 @@ class Chain:
         return band if fill == -math.inf or (fill <= LOWEST and leaves_each) else None
 
     def _said(self, given: Any, sides: Sequence[Side]) -> str:
-        """An argument of a step as text; "" for one that cannot be read."""
-        if isinstance(given, int | float):
-            return f'float("{given}")' if math.isinf(given) or math.isnan(given) else repr(given)
+        """The text of an operand of a step. Raises `NotWritten`."""
         if not isinstance(given, Node):
-            return ""
+            return number_text(given)
+        if not given.all_input_nodes and given.op == "call_function":
+            return element(given, str)
         if given in self.names:
             return self.names[given]
         value = given.meta["val"]
@@ -124,7 +113,7 @@ class Chain:
             [1, 1],
         )  # batch and heads as the kernel has them
         if value.dim() > (len(sides) if is_apart else 2) or (rows, columns) != self._ends:
-            return ""
+            raise NotWritten(given)
         name = f"{'mask' if value.dtype == torch.bool else 'bias'}_{len(self.tensors) + 1}"
         self.tensors[name] = given
         self.merged |= {name} if is_merged else set()

@@ -15,14 +15,12 @@ from torch.fx import GraphModule, Node
 from kernelwright.model import Structure
 from kernelwright.worker.structures.arguments import Arguments, NotWritten
 from kernelwright.worker.structures.chain import users
+from kernelwright.worker.structures.elementwise import FLOATS, INTEGERS, is_elementwise
 from kernelwright.worker.structures.found import Found, filled
 from kernelwright.worker.structures.values import (
     CASTS,
     COUNTS,
-    FLOATS,
-    INTEGERS,
     JOINED,
-    OPERATORS,
     VIEWED,
     Cut,
     Index,
@@ -91,7 +89,7 @@ def is_view(node: Node) -> bool:
 
 
 def is_computed(node: Node) -> bool:
-    return node.target in OPERATORS or node.target in (*CASTS, *VIEWED, *JOINED, *COUNTS)
+    return node.target in (*CASTS, *VIEWED, *JOINED, *COUNTS) or is_elementwise(node)
 
 
 class Fused:

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.fx import GraphModule, Node
 
 from kernelwright.worker.structures.arguments import Arguments
+from kernelwright.worker.structures.elementwise import FLOATS
 from kernelwright.worker.structures.found import Found
 from kernelwright.worker.structures.fused import (
     MOST_STEPS,
@@ -32,7 +33,7 @@ from kernelwright.worker.structures.fused import (
 )
 from kernelwright.worker.structures.linear_kernels import Parts, written_as
 from kernelwright.worker.structures.masks import hint_of
-from kernelwright.worker.structures.values import CASTS, FLOATS, Index, Values
+from kernelwright.worker.structures.values import CASTS, Index, Values
 
 aten = torch.ops.aten
 

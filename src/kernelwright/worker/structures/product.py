@@ -20,11 +20,11 @@ from torch.fx import GraphModule, Node
 from kernelwright.devices.first_configs import tile_of_product
 from kernelwright.model import Structure
 from kernelwright.worker.structures.arguments import Arguments
+from kernelwright.worker.structures.elementwise import FLOATS
 from kernelwright.worker.structures.found import Found
 from kernelwright.worker.structures.fused import B, Fused, M, N, factors, fused, listed
 from kernelwright.worker.structures.linear import MOST_ROWS
 from kernelwright.worker.structures.masks import hint_of
-from kernelwright.worker.structures.values import FLOATS
 
 HALF = (torch.float16, torch.bfloat16)
 

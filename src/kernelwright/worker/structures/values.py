@@ -6,7 +6,6 @@ become text, and everything else is loaded. A variable that a view divides is cu
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -17,32 +16,21 @@ from torch import SymFloat, SymInt, Tensor
 from torch.fx import Node
 
 from kernelwright.worker.structures.arguments import Arguments, NotWritten, is_whole
-from kernelwright.worker.structures.chain import STEPS
+from kernelwright.worker.structures.elementwise import (
+    FLOATS,
+    INTEGERS,
+    element,
+    is_elementwise,
+    number_text,
+    triton_dtype,
+)
 from kernelwright.worker.structures.sides import COPIES, MOVES, VIEWS
 
 aten = torch.ops.aten
 
 Index = tuple[Any, ...]
 
-OPERATORS: Mapping[Any, str] = {
-    **STEPS, aten.sigmoid.default: "tl.sigmoid({})", aten.relu.default: "tl.where({0} < 0, 0.0, {0})",
-    aten.silu.default: "({0} * tl.sigmoid({0}))", aten.sqrt.default: "tl.sqrt({})",
-    aten.rsqrt.default: "(1.0 / tl.sqrt({}))", aten.erf.default: "tl.erf({})",
-    aten.gelu.default: "({0} * (0.5 + 0.5 * tl.erf({0} * 0.7071067811865476)))",
-    **{getattr(getattr(aten, name), overload): f"{{}} {sign} {{}}"
-       for name, sign in (("bitwise_and", "&"), ("bitwise_or", "|"), ("bitwise_xor", "^"),
-                          ("bitwise_right_shift", ">>"), ("bitwise_left_shift", "<<"))
-       for overload in ("Tensor", "Scalar" if name[8] not in "rl" else "Tensor_Scalar")},
-    **{getattr(getattr(aten, name), overload): f"{{}} {sign} {{}}" for name, sign in (("__rshift__", ">>"),
-       ("__lshift__", "<<"), ("__and__", "&"), ("__or__", "|")) for overload in ("Tensor", "Scalar")},
-}  # fmt: skip
-"""What is done to each element, as text of the arguments."""
-
 CASTS = (aten._to_copy.default, torch.ops.prims.convert_element_type.default)
-
-FLOATS = (torch.float16, torch.bfloat16, torch.float32)
-
-INTEGERS = (torch.bool, torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
 
 OTHER_VIEWS = (aten.slice.Tensor, aten.select.int, aten.squeeze.dim, aten.squeeze.dims, operator.getitem)
 
@@ -94,39 +82,29 @@ class Values:
         if node in self._known:
             return self._known[node](index)
         if (found := self._names.get((node, index))) is None:
-            found = self._names[node, index] = self._written(node, index) if self.is_inside(node) else self._load(
-                node, index)  # fmt: skip
+            is_written = self.is_inside(node) or (not node.all_input_nodes and is_elementwise(node))
+            found = self._names[node, index] = self._written(node, index) if is_written else self._load(node, index)
         return found
 
     def _written(self, node: Node, index: Index) -> str:
         self.seen.add(node)
         source = node.args[0] if node.args else None
-        if node.target in OPERATORS and not node.kwargs:
-            return self._computed(node, index)
         if node.target in CASTS and isinstance(source, Node):
             return self._cast(self.at(source, index), source.meta["val"].dtype, node.meta["val"].dtype)
         if node.target in JOINED:
             return self._joined(node, index)
         if node.target in COUNTS:
             return self._counted(node, index)
-        if (before := self.before(node, index)) is None:
-            raise NotWritten(node)
-        return self.at(*before)
+        before = self.before(node, index)
+        return self._computed(node, index) if before is None else self.at(*before)
 
     def _computed(self, node: Node, index: Index) -> str:
-        words = [self.said(one, index) for one in node.args]
-        dtype = node.meta["val"].dtype
-        if dtype not in (*FLOATS, *INTEGERS):
-            raise NotWritten(node)
-        text = OPERATORS[node.target].format(*words)
-        text = f"({text}).to({_written_as(dtype)})" if dtype in INTEGERS[1:] else text
-        return self._named(text)
+        return self._named(element(node, lambda one: self.said(one, index)))
 
     def said(self, given: Any, index: Index) -> str:
-        if isinstance(given, bool | int | float):
-            return f'float("{given}")' if math.isinf(given) or math.isnan(given) else repr(given)
+        """The text of an operand of an elementwise operator."""
         if not isinstance(given, Node):
-            raise NotWritten(given)
+            return number_text(given)
         if isinstance(given.meta["val"], SymInt | SymFloat):
             return self.arguments.number(given)
         return self.at(given, self.broadcast(given, index))
@@ -137,7 +115,7 @@ class Values:
             return word
         if after not in (*FLOATS, *INTEGERS):
             raise NotWritten(after)
-        return self._named(f"{word}.to({_written_as(after)})")
+        return self._named(f"{word}.to({triton_dtype(after)})")
 
     def _counted(self, node: Node, index: Index) -> str:
         """An element of `arange`."""
@@ -145,7 +123,7 @@ class Values:
         if len(numbers) != len(node.args) or not index[0].is_Integer:
             return self._load(node, index)
         start, step = (0, 1) if len(numbers) == 1 else (numbers[0], numbers[2] if len(numbers) > 2 else 1)
-        return self._named(f"tl.full((), {start + step * int(index[0])}, {_written_as(node.meta['val'].dtype)})")
+        return self._named(f"tl.full((), {start + step * int(index[0])}, {triton_dtype(node.meta['val'].dtype)})")
 
     def _joined(self, node: Node, index: Index) -> str:
         """A concatenation or a stack: the part that the index says. Raises `Cut` and `Unroll`."""
@@ -295,11 +273,6 @@ class Values:
         name = self.arguments.next_name()
         self.lines.append(f"{name} = {text}")
         return name
-
-
-def _written_as(dtype: torch.dtype) -> str:
-    name = "float32" if dtype in FLOATS else {torch.bool: "int1"}.get(dtype, str(dtype).removeprefix("torch."))
-    return f"tl.{name}"
 
 
 def _is_natural(value: Any) -> bool:
