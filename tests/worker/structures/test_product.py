@@ -126,6 +126,23 @@ def test_only_large_products_in_half_precision_are_found(name: str) -> None:
     assert len([*find_product(graph)]) == count
 
 
+FOLLOWING = {
+    "leaky_relu": lambda y, z: F.leaky_relu(y, 0.1), "clamp": lambda y, z: y.clamp(-1, 1) * 2,
+    "hardswish": lambda y, z: F.hardswish(y + z), "softplus": lambda y, z: F.softplus(y),
+    "mish": lambda y, z: F.mish(y), "square": lambda y, z: F.relu(y).square(),
+    "hidden": lambda y, z: y.masked_fill(z > 0, -1e4), "in eighths": lambda y, z: torch.round(y * 8) / 8,
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("h200")
+@pytest.mark.parametrize("name", FOLLOWING)
+def test_whatever_is_done_to_each_element_is_computed_with_the_sums(name: str) -> None:
+    x = torch.zeros(1024, 1024, dtype=torch.float16)
+    graph = make_fx(lambda x, z: FOLLOWING[name](x @ x, z), tracing_mode="fake")(x, x)
+    (found,) = find_product(graph)
+    assert found.node is graph.graph.output_node().args[0]
+
+
 @pytest.mark.usefixtures("h200")
 def test_a_product_of_a_matrix_with_itself_is_one_factor_twice() -> None:
     graph = make_fx(lambda x: x @ x + x, tracing_mode="fake")(torch.zeros(1024, 1024, dtype=torch.float16))
