@@ -704,11 +704,12 @@ class Model(torch.nn.Module):
     def __init__(self, chunk, levels):
         super().__init__()
         self.chunk, self.levels = chunk, levels
+        self.register_buffer("sides", torch.tensor(levels).float())
 
     def forward(self, x, factor):
         parts = x.split([height * width for height, width in self.levels], 1)
         found = [one.view(x.shape[0], *sides).amax(1) for one, sides in zip(parts, self.levels)]
-        return torch.cat(found, 1) * factor, x.view(x.shape[0], -1, self.chunk).cumsum(-1)
+        return torch.cat(found, 1) * factor * self.sides.sum(), x.view(x.shape[0], -1, self.chunk).cumsum(-1)
 
 def get_inputs():
     return [torch.randn(ROWS, sum(height * width for height, width in SIDES)), FACTOR]
@@ -727,9 +728,10 @@ CASES = [
 def test_numbers_that_differ_between_cases_tell_sizes_or_which_kernels_serve_them(
     shared_worker: StartedWorker, programs: Programs, folder: Path
 ) -> None:
-    """The length of a chunk and the sides of levels are in no shape; a factor has kernels for each stated value."""
+    """A chunk and the sides of levels, also values of a buffer, are in no shape; a factor has kernels for
+    each stated value."""
     found = generated(shared_worker, folder, LEVELS)
     assert [one.numbers["factor"] for one in found.captures] == ["2.0", "3.0"]
     source = candidate_text(found, "none")
-    assert "def kernel_function(x, factor, chunk, levels):" in source
+    assert "def kernel_function(x, factor, sides, chunk, levels):" in source
     gives_the_same(shared_worker(), programs, folder, source)

@@ -458,6 +458,16 @@ def test_what_inputs_are_computed_from_may_change_with_a_size(tmp_path: Path) ->
     assert derive(loaded(tmp_path, paged)).cases[0].params["pages"] < 63
 
 
+def test_an_operand_may_follow_an_argument_of_the_constructor(tmp_path: Path) -> None:
+    """As a decay by the places in a chunk, of which a loop computes as many as before."""
+    init = "self.chunk = chunk"
+    forward = """return torch.cat([x[:, at:at + self.chunk] * (self.chunk - 1 - torch.arange(self.chunk))
+                          for at in range(0, x.shape[1], self.chunk)], 1)"""
+    text = text_of(forward, "rows, length, chunk = 64, 2048, 128", "torch.randn(rows, length)", init, "chunk")
+    small = by_name(derive(loaded(tmp_path, text)))[SMALL].params
+    assert small["length"] == 16 * small["chunk"] < 2048
+
+
 def test_a_factor_that_equals_a_size_stays(tmp_path: Path) -> None:
     """Rows and columns shrink only together, and the factor has the same value."""
     text = text_of("return x @ x * FACTOR", "rows, columns, FACTOR = 1024, 1024, 1024", "torch.randn(rows, columns)")

@@ -117,7 +117,8 @@ def capture(problem: LoadedProblem, case: Case, symbols: Symbols) -> Capture:
     `ProblemError`, and any error that Inductor raises."""
     try:
         with with_symbols(symbols):
-            with faked(symbols.env if symbols.values else None) as mode:  # whose real values a constructor may read
+            # A constructor may read real values.
+            with WithoutDevice(), faked(symbols.env if symbols.values else None) as mode:
                 params = {**case.params, **symbols.numbers}
                 with SizesOfComplex():
                     sized = msgspec.structs.replace(case, params=params)

@@ -25,7 +25,7 @@ from torch._inductor.sizevars import SizeVarAllocator
 from torch._inductor.virtualized import V
 
 from kernelwright.worker.generate.replacing import given_other, replaced, while_replaced
-from kernelwright.worker.generate.symbols import Symbols, values_of
+from kernelwright.worker.generate.symbols import MOST_OFFSET, Symbols, values_of
 from kernelwright.worker.generate.told import whole_quotient
 
 MOST_IN_ROW = 1 << 15
@@ -97,6 +97,7 @@ def choosing_by_hints(symbols: Symbols) -> Iterator[None]:
         (PythonWrapperCodegen, "codegen_inputs", lambda own: lambda wrapper: None),
         (Scheduler, "fusable_read_and_write", given_other(_expanded)),
         *([(lowerings, softmax, in_one_loop)] if softmax in lowerings else []),
+        *([(SizeVarAllocator, "check_leq", _below_offsets)] if hasattr(SizeVarAllocator, "check_leq") else []),
     ):  # fmt: skip
         yield
 
@@ -118,6 +119,11 @@ def _divided(own: Any) -> Any:
         return bool(denominator.free_symbols) and whole_quotient(numerator, denominator) is not None
 
     return is_multiple
+
+
+def _below_offsets(own: Any) -> Any:
+    """Nothing is derived from what the host code checks itself: sums of products took PyTorch seconds each."""
+    return lambda allocator, left, right: None if right == MOST_OFFSET else own(allocator, left, right)
 
 
 def _strides_in_numbers(own: Any) -> Any:

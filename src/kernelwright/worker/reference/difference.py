@@ -256,11 +256,13 @@ def _links(value: Any, base: Trace) -> list[tuple[str, int, int]]:
 def _is_scaled(value: Any, found: Any, base: Trace, other: Trace) -> bool:
     """Whether a number changed in the ratio of a size, or of a product of adjacent ones, of its root, or the inverse of
     these: as the factor of a mean, or the scale of an attention; or is one more or less than a size, as the last index.
-    The sizes are those of an input or parameter."""
+    The sizes are those of an input or parameter, or arguments of the constructor."""
     if not {type(value), type(found)} <= {int, float}:
         return False
-    for name in _read(base):
-        one, two = base.given[name].shape, other.given[name].shape
+    shapes = [(base.given[name].shape, other.given[name].shape) for name in _read(base)]
+    shapes += [((one,), (other.plain[name],)) for name, one in base.plain.items()
+               if name.startswith("argument ") and type(one) is type(other.plain.get(name)) is int]  # fmt: skip
+    for one, two in shapes:
         if any(a != b and a - value == b - found in (-1, 1) for a, b in zip(one, two, strict=True)):
             return True
         for first, last in itertools.combinations(range(len(one) + 1), 2):
