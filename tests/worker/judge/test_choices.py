@@ -478,3 +478,14 @@ def test_a_nan_of_the_draw_s_infinities_may_be_kept_and_one_of_the_problem_s_own
         return torch.softmax((x @ x.mT).masked_fill(torch.ones(len(x), len(x)).triu() > 0, -torch.inf), -1)
 
     assert values.AS_GIVEN in refused(made, never_apart)
+
+
+@pytest.mark.parametrize("mask", [
+    "x.masked_fill(later, -torch.inf)", "torch.where(later, -torch.inf, x)", "torch.where(~later, x, -torch.inf)",
+])  # fmt: skip
+def test_a_mask_may_be_added_and_may_not_be_left_out(tmp_path: Path, mask: str) -> None:
+    """As flash attention in Triton does: what is left out of a row taints it if it is NaN or infinite."""
+    made = judge(tmp_path, f"(lambda x, later: torch.softmax({mask}, -1))(x, torch.arange(64) >= 2)")
+    least = torch.where(torch.arange(64) >= 2, -torch.inf, 0.0)
+    assert refused(made, lambda x: torch.softmax(x + least, -1)) == set()
+    assert values.AS_GIVEN in refused(made, lambda x: torch.softmax(x, -1))

@@ -16,8 +16,8 @@ What a cast of NaN, infinity or a number out of range to whole numbers gives is 
 devices. Such an element is free, and so is every output that another one in its place changes (`freed`).
 
 Where a draw puts NaN into inputs, or infinities into those of a product, results are NaN of which the problem knows
-nothing. A `nan_to_num` that is there for rows without any key takes it away. A kernel that computes such rows apart
-does not, and is right too.
+nothing. A `nan_to_num` that is there for rows without any key takes it away, and so does a mask of minus infinity. A
+kernel that computes such rows apart, or adds minus infinity as attention with a mask of floats does, is right too.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ WHOLE = frozenset((torch.uint8, torch.int8, torch.int16, torch.int32, torch.int6
 """Dtypes for which a cast of NaN, infinity or a number out of range is undefined."""
 
 CASTS = frozenset(("_to_copy", "copy_"))
+
+MASKS = frozenset(("masked_fill", "where"))
 
 INDICES = frozenset((torch.int64, torch.int32))
 """Dtypes of indices: PyTorch's own, and the one to which programs convert them."""
@@ -149,7 +151,7 @@ class Choosing(TorchDispatchMode):
     empty: PyTorch's own.
     near: the picks of an earlier run, with the differences up to which values are equal then; half: whether ranks begin
     half of such a difference later. sources: whether picks keep what they are of. pads: whether convolutions give NaN
-    where they may. keeps_nan: whether `nan_to_num` does. met_nan: whether it got one. end: what a cast of no
+    where they may. keeps_nan: whether `nan_to_num` and MASKS do. met_nan: whether one got one. end: what a cast of no
     whole number gives: the least (0) or the largest (1) number of the dtype; None: PyTorch's own. met_free: whether
     there was such a cast. ran: the operators that forward called.
     """
@@ -192,10 +194,12 @@ class Choosing(TorchDispatchMode):
         return picked if values is None else (chosen, picked)
 
     def with_nan(self, func: Any, made: Tensor, given: dict[str, Any]) -> Tensor:
-        """A result without NaN, or with the NaN of its input where this run keeps them."""
-        is_nan = given["self"].isnan()
-        self.met_nan |= bool(is_nan.any())
-        return made.where(~is_nan, given["self"]) if self.keeps_nan else made
+        """A result without NaN, or with the NaN of its input where this run keeps them: of a mask of minus infinity,
+        with what is NaN where that is added."""
+        least = given.get("value", given.get("other"))
+        lost = given["self"].isnan() if least is None else (given["self"] + least).isnan() & (made == -torch.inf)
+        self.met_nan |= bool(lost.any())
+        return made.masked_fill(lost, torch.nan) if self.keeps_nan and bool(lost.any()) else made
 
     def cast(self, func: Any, made: Any, given: dict[str, Any]) -> Any:
         """Whole numbers that were cast from floats, with those of no whole number as this run is to have them."""
@@ -306,7 +310,7 @@ CHOICES = {
     "the first of values that rounding moves": Choice(_is_first, Choosing.chosen),
     "zeros of a padding": Choice(lambda func: operator_name(func) in PADDING, Choosing.padded),
     "a cast of no whole number": Choice(lambda func: operator_name(func) in CASTS, Choosing.cast),
-    "a NaN of a draw's infinities": Choice(lambda func: operator_name(func) == "nan_to_num", Choosing.with_nan),
+    "a NaN of a draw's infinities": Choice(lambda func: operator_name(func) in {"nan_to_num", *MASKS}, Choosing.with_nan),
 }
 """The rows of choices; `rounding.ROWS` has those of rounding. Without any one an honest kernel is refused."""
 
