@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernelwright.worker.rules.dropped import dropped
+from kernelwright.worker.rules.dropped import dropped, of_packages
 from kernelwright.worker.rules.normal import normal_form
 
 SOURCE = """
@@ -128,3 +128,11 @@ def test_what_acts_and_is_dropped_is_named(what: str) -> None:
 @pytest.mark.parametrize("what", IDLE)
 def test_what_does_nothing_for_a_call_is_not_named(what: str) -> None:
     assert found(*IDLE[what]) == []
+
+
+def test_what_an_import_calls_of_absent_packages_is_named() -> None:
+    tried = "try:\n    import vllm\n    vllm.patch()\nexcept ImportError:\n    vllm = None"
+    later = "if vllm:\n    vllm.more(1)\ndef unused():\n    vllm.inside()\nif __name__ == '__main__':\n    vllm.tried()"
+    made = [str(one) for one in of_packages(f"{tried}\n{later}")]
+    assert made == [f"line {line}: calls vllm.{name}, which the judged text does not"
+                    for line, name in ((3, "patch"), (7, "more"))]  # fmt: skip

@@ -72,12 +72,12 @@ TRIED = "    try:\n        copy[(1,)](x, out, 9, BLOCK=256)\n    except Exceptio
     ("raise", True), ("raise ValueError('no') from None", True), ("return x.clone()", False), ("pass", False),
     ("out.zero_()\n        raise", False),
 ])  # fmt: skip
-def test_a_handler_that_only_raises_is_left_out(instead: str, fine: bool) -> None:
+def test_a_handler_may_only_raise(instead: str, fine: bool) -> None:
     head, _, _ = KERNEL.partition("    with device_context")
     source = head + TRIED.format(instead=instead)
-    assert findings(source) != []
     assert (findings(normal_form(source)) == []) is fine
-    assert normal_form(source).count("\n") == source.count("\n")
+    for more in ("finally:\n        pass\n    return out\n", "except OSError:\n        pass\n    return out\n"):
+        assert any("catches" in one for one in findings(normal_form(source.replace("return out\n", more))))
 
 
 HOOK = """

@@ -70,16 +70,6 @@ def test_a_wait_for_the_device_is_left_out_of_host_code() -> None:
     assert "synchronize" in normal_form(KERNEL.replace("    out =", "    torch.cuda.synchronize = print\n    out ="))
 
 
-def test_a_raise_in_a_kernel_is_an_assertion() -> None:
-    kernel = KERNEL.replace(
-        "    lanes = tl.arange", "    if BLOCK < 2:\n        raise ValueError(BLOCK)\n    lanes = tl.arange"
-    )
-    assert findings(kernel) != []
-    made = normal_form(kernel)
-    assert findings(made) == []
-    assert "tl.static_assert(False)" in made
-
-
 @pytest.mark.parametrize("use", [
     "SIZES.update(c=3)", "SIZES['c'] = 3", "table = SIZES", "note(SIZES)", "del SIZES['a']",
     "return SIZES", "x.sizes(SIZES)", "SIZES.setdefault('c', 4)", "(y := SIZES)",

@@ -42,7 +42,8 @@ def refused(source: str) -> Uncompiled:
 @pytest.mark.parametrize("line", [
     "if n: x = y(x)", "if n:\n    x = y(x)\nelse:\n    x = z(x)", "if n:\n    pass\nelif m:\n    x = y(x)",
     "if n:\n    x = (x,\n         y(x))", "if n:\n    if n:\n        x = y(x)\n    else:\n        x += z",
-    "if n:\n    import y", "if n:\n    x = x.y\n    x = y(x)", "while n:\n    if n:\n        x.y = x",
+    "if n:\n    import y", "if n:\n    raise y(x)",
+    "if n:\n    x = x.y\n    x = y(x)", "while n:\n    if n:\n        x.y = x",
 ])  # fmt: skip
 def test_a_branch_that_breaks_a_rule_is_replaced_and_lines_keep_their_numbers(line: str) -> None:
     source = source_of(line)

@@ -52,7 +52,7 @@ WHOLE = frozenset((torch.uint8, torch.int8, torch.int16, torch.int32, torch.int6
 
 CASTS = frozenset(("_to_copy", "copy_"))
 
-MASKS = frozenset(("masked_fill", "where"))
+KEEPS = frozenset(("nan_to_num", "masked_fill", "where"))
 
 INDICES = frozenset((torch.int64, torch.int32))
 """Dtypes of indices: PyTorch's own, and the one to which programs convert them."""
@@ -151,7 +151,7 @@ class Choosing(TorchDispatchMode):
     empty: PyTorch's own.
     near: the picks of an earlier run, with the differences up to which values are equal then; half: whether ranks begin
     half of such a difference later. sources: whether picks keep what they are of. pads: whether convolutions give NaN
-    where they may. keeps_nan: whether `nan_to_num` and MASKS do. met_nan: whether one got one. end: what a cast of no
+    where they may. keeps_nan: whether those of KEEPS do. met_nan: whether one got one. end: what a cast of no
     whole number gives: the least (0) or the largest (1) number of the dtype; None: PyTorch's own. met_free: whether
     there was such a cast. ran: the operators that forward called.
     """
@@ -310,7 +310,7 @@ CHOICES = {
     "the first of values that rounding moves": Choice(_is_first, Choosing.chosen),
     "zeros of a padding": Choice(lambda func: operator_name(func) in PADDING, Choosing.padded),
     "a cast of no whole number": Choice(lambda func: operator_name(func) in CASTS, Choosing.cast),
-    "a NaN of a draw's infinities": Choice(lambda func: operator_name(func) in {"nan_to_num", *MASKS}, Choosing.with_nan),
+    "a NaN of a draw's infinities": Choice(lambda func: operator_name(func) in KEEPS, Choosing.with_nan),
 }
 """The rows of choices; `rounding.ROWS` has those of rounding. Without any one an honest kernel is refused."""
 

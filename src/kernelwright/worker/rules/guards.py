@@ -1,6 +1,6 @@
-"""Device guards and exception handlers around launches: steps of the normal form that remove them. Pure syntax.
+"""Device guards around launches: a step of the normal form that removes them. Pure syntax.
 
-They do nothing in a recorded call: the context managers only choose a device, and the handlers only raise.
+They do nothing in a recorded call: the context managers only choose a device.
 """
 
 from __future__ import annotations
@@ -52,19 +52,3 @@ def _only_chooses(node: ast.FunctionDef, paths: dict[str, str]) -> bool:
         or (isinstance(part, ast.Yield) and part.value is not None)
         for part in inside
     )
-
-
-def handlers(tree: ast.Module) -> list[Edit]:
-    """Replace a `try` statement by its body if each handler begins with `raise`: the failure is visible either way."""
-    return [
-        Edit(node, node, _unindented(node))
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Try) and not node.finalbody and node.handlers
-        and all(isinstance(handler.body[0], ast.Raise) for handler in node.handlers)
-    ]  # fmt: skip
-
-
-def _unindented(node: ast.Try) -> str:
-    """The statements of the body and of the `else`, indented as the `try` was."""
-    lines = ast.unparse(ast.Module([*node.body, *node.orelse], [])).splitlines()
-    return "\n".join([lines[0], *(" " * node.col_offset + line for line in lines[1:])])

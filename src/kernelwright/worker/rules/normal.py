@@ -20,7 +20,6 @@ from kernelwright.source.bindings import (
     evaluated,
     free_names,
     imported,
-    imported_name,
     imported_paths,
     names_in,
 )
@@ -29,7 +28,7 @@ from kernelwright.source.edits import Edit, block, edited, narrowed
 from kernelwright.source.kernels import DECORATORS, in_kernels, jit_functions
 from kernelwright.worker.rules.constexprs import constexpr_functions
 from kernelwright.worker.rules.foreign import annotated, used, without_foreign
-from kernelwright.worker.rules.guards import guards, handlers
+from kernelwright.worker.rules.guards import guards
 from kernelwright.worker.rules.inner import DESCRIBED, inner_names
 from kernelwright.worker.rules.lazy import in_every_call
 from kernelwright.worker.rules.moved import moved
@@ -202,22 +201,6 @@ def _narrowed(node: ast.Import | ast.ImportFrom, reached: set[str]) -> list[Edit
 # --- kernels --------------------------------------------------------------------------------------------------
 
 
-def _raises(tree: ast.Module) -> list[Edit]:
-    """Replace `raise` under an `if` in a kernel by `static_assert(False)`. Both compile only if a constant condition
-    leaves them out, and the rules refuse `raise`."""
-    language = imported_name("triton.language", imported_paths(tree))
-    if language is None:
-        return []
-    return [
-        Edit(node, node, f"{language}.static_assert(False)")
-        for function in jit_functions(tree)
-        for condition in ast.walk(function.node)
-        if isinstance(condition, ast.If)
-        for node in (*condition.body, *condition.orelse)
-        if isinstance(node, ast.Raise)
-    ]
-
-
 TRACERS = frozenset({"torch.compiler.is_compiling", "torch.jit.is_scripting", "torch.jit.is_tracing"})
 
 
@@ -346,6 +329,6 @@ def _unwrapped(tree: ast.Module) -> list[Edit]:
 
 
 STEPS: tuple[Callable[[ast.Module], list[Edit]], ...] = (
-    other_modules, other_names, inner_names, constexpr_functions, _idle, guards, handlers, _traced,
-    replaced, decorators, _decorators, _unwrapped, used, annotated, moved, in_every_call, _unreached, _raises,
+    other_modules, other_names, inner_names, constexpr_functions, _idle, guards, _traced,
+    replaced, decorators, _decorators, _unwrapped, used, annotated, moved, in_every_call, _unreached,
 )  # fmt: skip

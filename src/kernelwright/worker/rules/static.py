@@ -31,7 +31,7 @@ ALLOWED_MODULES = ("torch", "torch.nn", "torch.nn.functional", "triton", "triton
 """Modules that a candidate may import: parts of torch, of Triton and of the standard library."""
 
 ALLOWED_IMPORTS_OF = {
-    "collections": ("OrderedDict", "namedtuple"), "enum": ("Enum", "IntEnum"), "contextlib": ("nullcontext",),
+    "collections": ("OrderedDict", "namedtuple"), "enum": ("Enum", "IntEnum", "auto"), "contextlib": ("nullcontext",),
     "torch.autograd": ("Function",), "torch.autograd.function": ("Function", "once_differentiable"),
     "torch.amp": ("custom_fwd", "custom_bwd"), "torch.cuda.amp": ("custom_fwd", "custom_bwd"),
     "operator": ("add", "sub", "mul", "floordiv", "mod", "neg", "lt", "le", "eq", "ne", "ge", "gt"),
@@ -355,8 +355,11 @@ def _is_plain_text(text: ast.expr) -> bool:
 
 
 def _catches(node: ast.Try, host: _Host) -> Iterator[Finding]:
-    rule = "catches exceptions: a failure has to be seen, not replaced by a fallback; take the body out of the try"
-    yield Finding(node.lineno, rule)
+    """A finding unless each handler begins with `raise`: the failure is then seen either way."""
+    only_raise = [isinstance(handler.body[0], ast.Raise) for handler in node.handlers]
+    if not only_raise or not all(only_raise) or node.finalbody:
+        rule = "catches exceptions: a failure has to be seen, not replaced by a fallback; take the body out of the try"
+        yield Finding(node.lineno, rule)
 
 
 def _matched_class(node: ast.MatchClass, host: _Host) -> Iterator[Finding]:

@@ -36,7 +36,7 @@ from kernelwright.worker.plan.work import Work, work_of
 from kernelwright.worker.processes.channel import Failure
 from kernelwright.worker.processes.outcome import Ended, Excluded, Killed, Lost, TooLargeFor
 from kernelwright.worker.record.messages import NOT_HERE, RecordCases, Surroundings
-from kernelwright.worker.rules.dropped import dropped
+from kernelwright.worker.rules.dropped import dropped, of_packages
 from kernelwright.worker.rules.extract import Kernels
 from kernelwright.worker.rules.foreign import with_stand_ins
 from kernelwright.worker.rules.imports import Finding
@@ -245,7 +245,7 @@ class Subject:
                 left = normal_form(left)
                 left, found = self._without_broken(rules, left, rules.check(left))
                 if found.names:
-                    self.unjudged += [f"{LEFT_OUT}{one}" for one in (*harmful(normal), *gone)]
+                    self.unjudged += [f"{LEFT_OUT}{one}" for one in (*harmful(normal), *of_packages(normal), *gone)]
                     normal, made = left, found
                     self.replaced += (*replaced, *more)
         if not made.names:
