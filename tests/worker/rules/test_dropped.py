@@ -100,7 +100,6 @@ IDLE = {
     "an annotation": ("def unused(one: os.PathLike) -> time.struct_time:\n    pass", "pass"),
     "a logger of another package": ("from vllm import init_logger\nlog = init_logger(__name__)", "log.info('one')"),
     "a logger beside a special method": ("class Other:\n    def __call__(self, x):\n        x.zero_()", "Other()"),
-    "a class of another package": ("import vllm", "isinstance(x, vllm.Packed)"),
     "another package": ("import fast_kernels\n@fast_kernels.traced(one=1)\ndef unused():\n    pass", "pass"),
     "what makes a kernel of a function behind it": (
         "def other(x_ptr, BLOCK: tl.constexpr):\n    x_ptr += BLOCK\n    tl.store(x_ptr, 0)\nother = triton.jit(other)",

@@ -1,13 +1,10 @@
-"""Names that a module binds again: which definitions and decorators the normal form replaces, and which it leaves."""
+"""Decorators that functions of the module return: which the normal form replaces, and which it leaves."""
 
 from __future__ import annotations
 
 import pytest
 
-from kernelwright.source import parse as syntax
-from kernelwright.worker.rules import triton
 from kernelwright.worker.rules.normal import normal_form
-from kernelwright.worker.rules.rebound import replaced
 from rule_findings import findings
 
 HEAD = """
@@ -15,12 +12,6 @@ import torch
 import triton
 import triton.language as tl
 from triton import Config
-
-"""
-FIRST = """\
-@triton.jit
-def copy(x_ptr, out_ptr, n):
-    tl.store(out_ptr, 0.0)
 
 """
 KERNEL = """\
@@ -36,33 +27,6 @@ def kernel_function(x):
     copy[(1,)](x, out, x.numel(), BLOCK=256)
     return out
 """
-
-
-@pytest.mark.parametrize("between", ["", "ROWS = 4\n", "def other(n=ROWS):\n    return copy\n", "import math\n"])
-def test_of_two_kernels_of_one_name_the_last_is_judged(between: str) -> None:
-    source = HEAD + "ROWS = 3\n" + FIRST + between + KERNEL + ENTRY
-    made = normal_form(source)
-    assert any("bound more than once" in one for one in findings(source))
-    assert findings(made) == []
-    assert "0.0" not in triton.check(made).source
-    assert made.count("\n") == source.count("\n")
-
-
-@pytest.mark.parametrize("between", [
-    "OTHER = copy\n", "def other(n=copy):\n    return n\n", "def used():\n    return copy\nOTHER = used()\n",
-    "class Other:\n    kernel = copy\n", "if tl:\n    OTHER = copy\n", "for OTHER in (copy,):\n    pass\n",
-    "OTHER = (lambda: copy)()\n", "copy = print\n", "with copy:\n    pass\n", "def other() -> copy:\n    pass\n",
-    "@triton.heuristics({'n': lambda a: copy})\n",
-])  # fmt: skip
-def test_a_kernel_that_an_import_could_use_stays(between: str) -> None:
-    assert replaced(syntax.parse(HEAD + FIRST + KERNEL)) != []
-    assert replaced(syntax.parse(HEAD + FIRST + between + KERNEL)) == []
-
-
-@pytest.mark.parametrize("above", ["@print\n", "@torch.compile\n", "@triton.jit.one\n"])
-def test_a_function_under_a_decorator_of_another_kind_stays(above: str) -> None:
-    made = normal_form(HEAD + above + FIRST + KERNEL + ENTRY)
-    assert any("bound more than once" in one for one in findings(made))
 
 
 BEHIND = """\

@@ -135,9 +135,10 @@ def planned(module: ModuleType, case: CaseShape, trace: Trace) -> plan.Plan:
     trace.spare.clear()  # what construction is given is not what it allocates
     call, arguments = called(module, case, parameters, init, trace)
     roots = (vars(module), None if isinstance(call, Both | ForwardAndBackward) else call, *parameters.values())
-    first = one_call(call, arguments, case, parameters, trace)
-    between = Remains(*roots)
-    second = one_call(call, arguments, case, parameters, trace)
+    with torch.set_grad_enabled(torch.is_grad_enabled() and not case.gradients):  # as in an autograd function's methods
+        first = one_call(call, arguments, case, parameters, trace)
+        between = Remains(*roots)
+        second = one_call(call, arguments, case, parameters, trace)
     if first != second:
         raise Refused("a second call with inputs of the same shapes does something else than the first; nothing may be "
                       "kept between calls")  # fmt: skip

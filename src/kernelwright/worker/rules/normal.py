@@ -27,13 +27,13 @@ from kernelwright.source.branches import runs_as_script
 from kernelwright.source.edits import Edit, block, edited, narrowed
 from kernelwright.source.kernels import DECORATORS, in_kernels, jit_functions
 from kernelwright.worker.rules.constexprs import constexpr_functions
-from kernelwright.worker.rules.foreign import annotated, used, without_foreign
+from kernelwright.worker.rules.foreign import annotated, without_foreign
 from kernelwright.worker.rules.guards import guards
 from kernelwright.worker.rules.inner import DESCRIBED, inner_names
 from kernelwright.worker.rules.lazy import in_every_call
 from kernelwright.worker.rules.moved import moved
 from kernelwright.worker.rules.nested import without_nested
-from kernelwright.worker.rules.rebound import decorators, replaced
+from kernelwright.worker.rules.rebound import decorators
 from kernelwright.worker.rules.scripts import scripts
 from kernelwright.worker.rules.spelling import other_modules, other_names
 from kernelwright.worker.rules.static import FORBIDDEN_CALLS, FORBIDDEN_NAMES
@@ -330,5 +330,5 @@ def _unwrapped(tree: ast.Module) -> list[Edit]:
 
 STEPS: tuple[Callable[[ast.Module], list[Edit]], ...] = (
     other_modules, other_names, inner_names, constexpr_functions, _idle, guards, _traced,
-    replaced, decorators, _decorators, _unwrapped, used, annotated, moved, in_every_call, _unreached,
+    decorators, _decorators, _unwrapped, annotated, moved, in_every_call, _unreached,
 )  # fmt: skip

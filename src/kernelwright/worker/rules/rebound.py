@@ -1,5 +1,4 @@
-"""Functions that a module binds again: definitions that a later one replaces, and decorators that functions of the
-module return. Steps of the normal form. Pure syntax."""
+"""Decorators that functions of the module return: a step of the normal form. Pure syntax."""
 
 from __future__ import annotations
 
@@ -8,44 +7,13 @@ from collections.abc import Iterator, Mapping
 
 from kernelwright.source.bindings import (
     bound_values,
-    callee,
     defaults_of,
-    dotted,
-    imported_paths,
     names_in,
     parameters_of,
     stored_names,
 )
 from kernelwright.source.edits import Edit
-from kernelwright.source.kernels import DECORATORS
 from kernelwright.worker.rules.constexprs import Formula, called
-
-SIMPLE = ast.FunctionDef | ast.Import | ast.ImportFrom | ast.Assign | ast.AnnAssign | ast.Expr
-"""Statements of which is known what an import evaluates."""
-
-
-def replaced(tree: ast.Module) -> list[Edit]:
-    """Remove functions under decorators of Triton, or under none, that a later one of the same name replaces before an
-    import could use them."""
-    paths, found = imported_paths(tree), list[Edit]()
-    own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    for place, node in enumerate(tree.body):
-        if isinstance(node, ast.FunctionDef) and all(
-            dotted(callee(one), paths) in DECORATORS for one in node.decorator_list
-        ):
-            for later in tree.body[place + 1 :]:
-                if not isinstance(later, SIMPLE) or own & _at_import(later):
-                    break
-                if isinstance(later, ast.FunctionDef) and later.name == node.name:
-                    found.append(Edit(node, node, "pass"))
-                    break
-    return found
-
-
-def _at_import(node: ast.stmt) -> set[str]:
-    """The names that an import may evaluate of a simple statement."""
-    parts = [*node.decorator_list, node.args, node.returns] if isinstance(node, ast.FunctionDef) else [node]
-    return {name for part in parts if part is not None for name in names_in(part)}
 
 
 def decorators(tree: ast.Module) -> list[Edit]:

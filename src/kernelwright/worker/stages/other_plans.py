@@ -63,8 +63,8 @@ def judge_configs(subject: Subject, results: list[CaseResult]) -> CaseResult | N
 
 def judge_surroundings(subject: Subject, results: list[CaseResult]) -> CaseResult | None:
     """The first failure in other surroundings on the largest small case that passed. What raises there, or cannot be
-    judged, is added to `subject.unjudged`. A forward and a backward are called where no gradients are recorded."""
-    case = "" if subject.session.loaded().gradients else largest_small(subject, results)
+    judged, is added to `subject.unjudged`."""
+    case = largest_small(subject, results)
     if not case:
         return None
     judged = [_computed(subject, subject.plans[case])]
