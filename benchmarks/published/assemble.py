@@ -31,6 +31,8 @@ from typing import Any
 import yaml
 from benchmarks.published.manifest import HERE, Kernel, Project, kernels
 
+MADE = "made:"
+"""How what stands for an object that a module makes when it is asked begins: `made:MODULE:FUNCTION`, which makes it."""
 KEEP = "keep:"
 """How what stands for a decorator with more arguments than Triton's begins: `keep:ARGUMENTS:NAME`."""
 TABLES = ("configs:", "table:")
@@ -273,6 +275,9 @@ class Assembly:
         """Of `instead`: an import, or an expression of torch and Triton."""
         if text.startswith((KEEP, *TABLES)):
             return text
+        if text.startswith(MADE):
+            _, dotted, name = text.split(":")
+            return self._take(self.module(dotted, self.files.module(dotted) or dotted), name) + "()"
         tree = ast.parse(text).body
         if tree and isinstance(tree[0], ast.Import | ast.ImportFrom):
             return self._external(text, next(iter(bound_by(tree[0]))))
