@@ -39,6 +39,9 @@ LEFT_OUT = {
                                        "pass", "vllm"),
     "a call at import that does not run": ("if torch.version.hip:\n    torch.backends.cuda.matmul.allow_tf32 = True",
                                            "pass", "backends"),
+    "what a build of PyTorch for the CPU would do": (
+        "if torch.version.cuda is None:\n    torch.backends.cuda.matmul.allow_tf32 = True", "pass", "backends"
+    ),
     "a helper that another package decorates": ("import vllm\n@vllm.traced\ndef other(x, most=vllm.MOST):\n    return x"
                                                 "\nclass Own(vllm.Op):\n    one = 1",
                                                 "if x.dim() > 3:\n    return other(Own(x))", "vllm"),

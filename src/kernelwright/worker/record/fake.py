@@ -174,6 +174,7 @@ def faked(target: Target, library: LibraryMode = "none", surroundings: Surroundi
             stack.enter_context(mock.patch.object(torch.cuda, name, answer))
         for name, answer in (("get_current_device", torch.cuda.current_device), ("get_active_torch_device", _device)):
             stack.enter_context(mock.patch.object(driver.active, name, answer))
+        stack.enter_context(mock.patch.object(torch.version, "cuda", torch.version.cuda or "13.0"))  # of a CPU build
         stack.enter_context(mode())
         stack.enter_context(trace)
         stack.enter_context(SayCuda(trace))
