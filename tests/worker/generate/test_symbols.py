@@ -29,7 +29,7 @@ from kernelwright.model import Loading
 from kernelwright.worker.generate.counting import counting_with_symbols
 from kernelwright.worker.generate.expressions import spelled
 from kernelwright.worker.generate.hints import choosing_by_hints
-from kernelwright.worker.generate.symbols import Symbols, numbers_to_try
+from kernelwright.worker.generate.symbols import Symbols, Unread, numbers_to_try
 from kernelwright.worker.reference.derive import load_with_cases
 from kernelwright.worker.reference.unmade import faked
 
@@ -298,7 +298,7 @@ def test_what_only_values_of_inputs_need_says_nothing_of_their_sizes(tmp_path: P
     problem, _ = load_with_cases(str(tmp_path / "drawn.py"), Loading(which="stated"))
     symbols = Symbols({"rows": 64, "words": 1000})
     case = msgspec.structs.replace(problem.cases[0], params=symbols.numbers)
-    with faked(symbols.env):
+    with faked(symbols.env), Unread(symbols.env):
         instance = problem.instance(case, seed=0, drawn_in=symbols.sizes_alone())
     rows, words = symbols.values
     expected = [[rows, words], [rows, words], [rows], [words]]

@@ -468,6 +468,15 @@ def test_an_operand_may_follow_an_argument_of_the_constructor(tmp_path: Path) ->
     assert small["length"] == 16 * small["chunk"] < 2048
 
 
+def test_what_a_constructor_makes_has_other_sizes_and_so_have_shifts_and_coarse_levels(tmp_path: Path) -> None:
+    """Frequencies of a transform, a shift by half of them, and the last place of a level with half of the side."""
+    init = 'self.register_buffer("places", torch.fft.fftfreq(side))'
+    forward = """half = F.avg_pool1d(torch.roll(x * self.places, (self.places.shape[0] // 2,), (1,)), 2)
+        return half / (half.shape[1] - 1)"""
+    found = derive(loaded(tmp_path, text_of(forward, "rows, side = 64, 2048", "torch.randn(rows, side)", init, "side")))
+    assert by_name(found)[SMALL].params["side"] < 2048
+
+
 def test_a_factor_that_equals_a_size_stays(tmp_path: Path) -> None:
     """Rows and columns shrink only together, and the factor has the same value."""
     text = text_of("return x @ x * FACTOR", "rows, columns, FACTOR = 1024, 1024, 1024", "torch.randn(rows, columns)")

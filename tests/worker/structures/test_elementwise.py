@@ -104,3 +104,10 @@ def test_what_reads_other_elements_is_not_elementwise(function: Callable[..., to
     assert not is_elementwise(node)
     with pytest.raises(NotWritten):
         element(node, str)
+
+
+def test_a_size_where_a_number_is_due_is_not_written() -> None:
+    """As in the turns of a transform of any length: no text was an error, which ended the capture of all sizes."""
+    graph = make_fx(lambda x: torch.remainder(x, x.shape[0]), tracing_mode="symbolic")(torch.rand(5)).graph
+    (node,) = graph.find_nodes(op="call_function", target=torch.ops.aten.remainder.Scalar)
+    assert not is_elementwise(node)

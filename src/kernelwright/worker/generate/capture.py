@@ -37,7 +37,7 @@ from kernelwright.worker.generate.half_factors import with_half_factors
 from kernelwright.worker.generate.joint import Part, divided, is_dense, without_mutations
 from kernelwright.worker.generate.lower import lower, recorded, stop_at_lines, with_symbols
 from kernelwright.worker.generate.recurrent import InOne
-from kernelwright.worker.generate.symbols import Symbols, Untold
+from kernelwright.worker.generate.symbols import Symbols, Unread, Untold
 from kernelwright.worker.generate.windows import WINDOWS
 from kernelwright.worker.generate.without_device import WithoutDevice, install
 from kernelwright.worker.plan.plan import MAX_STEPS
@@ -117,10 +117,9 @@ def capture(problem: LoadedProblem, case: Case, symbols: Symbols) -> Capture:
     `ProblemError`, and any error that Inductor raises."""
     try:
         with with_symbols(symbols):
-            # A constructor may read real values.
-            with WithoutDevice(), faked(symbols.env if symbols.values else None) as mode:
+            with faked(symbols.env if symbols.values else None) as mode:  # whose real values a constructor may read
                 params = {**case.params, **symbols.numbers}
-                with SizesOfComplex():
+                with SizesOfComplex(), Unread(symbols.env):
                     sized = msgspec.structs.replace(case, params=params)
                     instance = problem.instance(sized, seed=0, drawn_in=symbols.sizes_alone())
                     if not all(isinstance(one, Tensor) for one in instance.inputs):  # numbers, whose values count

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import sympy
@@ -19,7 +19,7 @@ from torch._dynamo.source import ConstantSource
 from torch.fx import GraphModule
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 from torch.overrides import TorchFunctionMode
-from torch.utils._pytree import tree_map_only
+from torch.utils._pytree import tree_leaves, tree_map_only
 from torch.utils._sympy.functions import Mod, TruncToInt
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
@@ -46,14 +46,23 @@ _ids: set[int] = set()
 """Numbers in the names of symbols, of all captures of one process: PyTorch keeps answers by name (`torch.SymNode`)."""
 
 
-class _Sized(TorchFunctionMode):
-    """Gives a tensor the symbols for sides that a function takes as numbers only."""
+class Unread(TorchFunctionMode):
+    """Inside, tensors are made of which no value is read, such as buffers, so that what functions assume of sizes is no
+    condition; sides that a function takes as numbers only are symbols."""
+
+    def __init__(self, env: ShapeEnv) -> None:
+        super().__init__()
+        self._env = env
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = func(*args, **(kwargs or {}))
-        given = {one.node.hint: one for one in (*args, *(kwargs or {}).values()) if isinstance(one, SymInt)}
-        if isinstance(made, Tensor) and any(type(side) is int and side in given for side in made.shape):
-            return made.new_empty([given.get(one, one) if type(one) is int else one for one in made.shape])
+        leaves = tree_leaves((args, kwargs))
+        given = {one.node.hint: one for one in leaves if isinstance(one, SymInt)}
+        with self._env.suppress_guards() if given else nullcontext():
+            made = func(*args, **(kwargs or {}))
+        is_filled = given and not any(isinstance(one, Tensor) for one in leaves)  # its values would be constants
+        if isinstance(made, Tensor) and (is_filled or any(type(one) is int and one in given for one in made.shape)):
+            sides: Any = [given.get(one, one) if type(one) is int else one for one in made.shape]
+            return made.new_empty(sides)
         return made
 
 
@@ -67,12 +76,9 @@ class Symbols:
     sizes. keeps_all: whether all that nothing tells are kept, see `keep_untold`."""
 
     def __init__(
-        self,
-        given: Mapping[str, int],
-        cases: Sequence[Mapping[str, int]] = (),
-        differing: frozenset[str] = frozenset(),
-        keeps_all: bool = False,
-    ) -> None:
+        self, given: Mapping[str, int], cases: Sequence[Mapping[str, int]] = (),
+        differing: frozenset[str] = frozenset(), keeps_all: bool = False,
+    ) -> None:  # fmt: skip
         self.given, self.differing, self.keeps_all = given, differing, keeps_all
         self.plain: Mapping[str, Any] = {}
         self.env = ShapeEnv(duck_shape=False, specialize_zero_one=True, allow_scalar_outputs=False)
@@ -109,7 +115,7 @@ class Symbols:
         """Inside, inputs are made of which the sizes count and not the values: what PyTorch assumes of a number to
         compute values with it (`math.log(vocab)`, `torch.linspace(0, 1, rows)`) is no condition. The host code compares
         the sizes of all tensors."""
-        with self.env.suppress_guards(), _Sized():
+        with self.env.suppress_guards():
             yield
 
     @property

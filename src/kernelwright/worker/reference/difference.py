@@ -21,10 +21,7 @@ SIZES = {
     "repeat": {"repeats"}, "as_strided": {"size", "stride", "storage_offset"}, "_reshape_alias": {"size", "stride"},
     "new_zeros": {"size"}, "new_ones": {"size"}, "new_full": {"size"}, "new_empty": {"size"},
     "new_empty_strided": {"size", "stride"}, "empty_strided": {"size", "stride"},
-    "zeros": {"size"}, "ones": {"size"}, "empty": {"size"}, "full": {"size"}, "rand": {"size"}, "randn": {"size"},
-    "randint": {"size"}, "normal": {"size"}, "randperm": {"n"}, "eye": {"n", "m"}, "arange": {"start", "end"},
-    "iota": {"length"},
-    "tril_indices": {"row", "col"}, "triu_indices": {"row", "col"}, "sum_to_size": {"size"},
+    "arange": {"start", "end"}, "tril_indices": {"row", "col"}, "triu_indices": {"row", "col"}, "sum_to_size": {"size"},
     "split": {"split_size"}, "split_with_sizes": {"split_sizes"}, "unflatten": {"sizes"},
     "native_layer_norm": {"normalized_shape"}, "layer_norm": {"normalized_shape"}, "rms_norm": {"normalized_shape"},
     "_fused_rms_norm": {"normalized_shape"}, "native_group_norm": {"N", "C", "HxW"},
@@ -38,14 +35,15 @@ SIZES = {
     "convolution_backward": {"bias_sizes"},
     **{f"upsample_{kind}_backward": {"output_size", "input_size"} for kind in UPSAMPLED},
 }  # fmt: skip
-"""Arguments that are sizes and may differ, by operator. The values 0, 1 and -1 are not sizes and have to stay."""
+"""Arguments that are sizes and may differ, by operator, beside those of `_is_made`. The values 0, 1 and -1 are no sizes
+and have to stay."""
 
 PARTS = {
     "slice": ("start", "end"), "narrow": ("start", "length"), "select": ("index",),
-    "slice_backward": ("start", "end"), "select_backward": ("index",),
+    "slice_backward": ("start", "end"), "select_backward": ("index",), "roll": ("shifts",),
 }  # fmt: skip
-"""Arguments that are places in the dimension `dim`: they may differ as that dimension does, or as the size of an input,
-such as the number of places that are drawn."""
+"""Arguments that are places in the dimension `dim`, or in those of `dims`: they may differ as the dimension does, or as
+the size of an input, such as the number of places that are drawn."""
 
 LINKED = {"randint": ("low", "high"), "full": ("fill_value",), "random_": ("from", "to")}
 """Arguments that limit or set values. One that equals a size (the number of classes, the length of a table) has to
@@ -114,7 +112,7 @@ def _call_differences(one: Call, two: Call, base: Trace, other: Trace) -> Iterat
         found = two.arguments[argument]
         if argument in RANDOM_FILLS.get(name, ()) or not _differs(value, found):
             continue
-        if argument in SIZES.get(name, ()) and _are_sizes(value, found):
+        if (argument in SIZES.get(name, ()) or _is_made(one, two, argument)) and _are_sizes(value, found):
             continue
         is_place = argument in PARTS.get(name, ())
         if is_place and (_same_place(one, two, argument) or _is_linked(value, found, base, other)):
@@ -128,7 +126,7 @@ def _call_differences(one: Call, two: Call, base: Trace, other: Trace) -> Iterat
         may_scale = is_linked or argument in (OPERAND, PUT.get(name))
         if may_scale and _is_scaled(value, found, base, other):
             continue
-        kind = OtherFactor if argument == OPERAND else str
+        kind = OtherFactor if argument in (OPERAND, "shifts") else str
         yield kind(f"{name} would get {argument} = {_shown(found)} instead of {_shown(value)}")
     for argument in LINKED.get(name, ()):
         value, found = one.arguments.get(argument), two.arguments.get(argument)
@@ -204,6 +202,14 @@ def _shape_difference(before: tuple[Any, Sequence[int]], after: tuple[Any, Seque
     return ""
 
 
+def _is_made(one: Call, two: Call, argument: str) -> bool:
+    """Whether an argument of an operator that reads no tensor is a side of what it makes, or all sides, both times."""
+    if any(isinstance(value, Seen) for value in one.arguments.values()) or not one.made:
+        return False
+    pairs = [(one.made[0].shape, two.made[0].shape), *zip(one.made[0].shape, two.made[0].shape, strict=False)]
+    return (one.arguments[argument], two.arguments[argument]) in pairs
+
+
 def _are_sizes(value: Any, found: Any) -> bool:
     if isinstance(value, tuple) and isinstance(found, tuple):
         return len(value) == len(found) and all(map(_are_sizes, value, found))
@@ -212,28 +218,28 @@ def _are_sizes(value: Any, found: Any) -> bool:
 
 def _is_inside(call: Call, argument: str) -> bool:
     """Whether a position is inside its dimension, so that it leaves a part of it out."""
-    place, size = call.arguments.get(argument), _divided(call)
-    return type(place) is int and 0 < abs(place) < size
+    return all(type(place) is int and 0 < abs(place) < size for size, place in _places(call, argument))
 
 
-def _divided(call: Call) -> int:
-    """The size of the dimension that a call of PARTS divides."""
+def _places(call: Call, argument: str) -> list[tuple[int, Any]]:
+    """The sizes of the dimensions that a call of PARTS divides, and the places in them."""
     source = next(value for value in call.arguments.values() if isinstance(value, Seen))
     shape = call.arguments.get("input_sizes", source.shape)  # of a backward: what the place is in
-    return int(shape[call.arguments.get("dim", 0)])
+    place, dim = call.arguments.get(argument), call.arguments.get("dims", call.arguments.get("dim", 0))
+    pairs = zip(dim, place, strict=False) if isinstance(place, tuple) else [(dim, place)]
+    return [(shape[side], one) for side, one in pairs]
 
 
 def _same_place(one: Call, two: Call, argument: str) -> bool:
     """Whether a position is the same share of its dimension, or has the same distance from the dimension's end."""
-    sizes, places = [], []
-    for call in (one, two):
-        sizes.append(_divided(call))
-        places.append(call.arguments[argument])
-    if any(type(place) is not int for place in places):
+    pairs = [*zip(_places(one, argument), _places(two, argument), strict=False)]
+    return bool(pairs) and all(_same_share(*before, *after) for before, after in pairs)
+
+
+def _same_share(size: int, place: Any, other: int, found: Any) -> bool:
+    if not type(place) is type(found) is int or (place > 0) != (found > 0) or (place < 0) != (found < 0):
         return False
-    (size, other), (place, found) = sizes, (min(p, s) for p, s in zip(places, sizes, strict=True))
-    if (place == 0) != (found == 0) or (place < 0) != (found < 0):
-        return False
+    place, found = min(place, size), min(found, other)
     return bool(size - place == other - found or abs(place * other - found * size) < max(size, other))
 
 
@@ -254,17 +260,20 @@ def _links(value: Any, base: Trace) -> list[tuple[str, int, int]]:
 
 
 def _is_scaled(value: Any, found: Any, base: Trace, other: Trace) -> bool:
-    """Whether a number changed in the ratio of a size, or of a product of adjacent ones, of its root, or the inverse of
-    these: as the factor of a mean, or the scale of an attention; or is one more or less than a size, as the last index.
-    The sizes are those of an input or parameter, or arguments of the constructor."""
+    """Whether a number is a size of any tensor, or one more or less, as the last index; or changed as one of an
+    input, parameter or constructor's argument, or of a product of adjacent ones, of its root, or the inverse of
+    these: as the factor of a mean, or the scale of an attention."""
     if not {type(value), type(found)} <= {int, float}:
         return False
     shapes = [(base.given[name].shape, other.given[name].shape) for name in _read(base)]
     shapes += [((one,), (other.plain[name],)) for name, one in base.plain.items()
                if name.startswith("argument ") and type(one) is type(other.plain.get(name)) is int]  # fmt: skip
-    for one, two in shapes:
-        if any(a != b and a - value == b - found in (-1, 1) for a, b in zip(one, two, strict=True)):
+    made = [(a.shape, b.shape) for one, two in zip(base.calls, other.calls, strict=False)
+            for a, b in zip(one.made, two.made, strict=False)]  # fmt: skip
+    for one, two in (*shapes, *made):
+        if any(a != b and a - value == b - found in (-1, 0, 1) for a, b in zip(one, two, strict=False)):
             return True
+    for one, two in shapes:
         for first, last in itertools.combinations(range(len(one) + 1), 2):
             a, b = math.prod(one[first:last]), math.prod(two[first:last])
             for power in (1, 0.5):
@@ -280,8 +289,9 @@ def _read(traced: Trace) -> list[str]:
 
 
 def factors(traced: Trace, every: bool = False) -> list[Any]:
-    """The numbers that the operators of SCALED get. every: that all operators get as operands."""
-    found = [one.arguments.get(OPERAND) for one in traced.calls if every or one.operator in SCALED]
+    """The numbers that the operators of SCALED get. every: that all operators get as operands, and shifts."""
+    found = [one.arguments.get(OPERAND, one.arguments.get("shifts"))
+             for one in traced.calls if every or one.operator in SCALED]  # fmt: skip
     return [one for one in found if not isinstance(one, Seen)]
 
 
