@@ -117,11 +117,8 @@ def _steps(target: OpOverload, call: Callable[..., Any], operands: Sequence[_Ope
     try:
         graph = make_fx(call, table)(*(torch.empty([LENGTH] * one.dim, dtype=one.dtype) for one in operands)).graph
     except Exception as error:
-        if (
-            is_one
-            and not isinstance(error, DataDependentOutputException)
-            and not any(one.is_number for one in operands)
-        ):
+        is_given = not any(one.is_number for one in operands)
+        if is_one and is_given and not isinstance(error, DataDependentOutputException):
             raise
         raise NotWritten(target) from error  # on whole tensors of other shapes, or with a size where a number is due
     made = [one for one in graph.nodes if one.op == "call_function"]
