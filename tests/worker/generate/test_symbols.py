@@ -227,6 +227,18 @@ def test_a_number_that_no_shape_tells_is_read_from_an_argument(symbols: Symbols)
     assert say(symbols.of(width)) == "width"
 
 
+def test_a_side_that_nothing_tells_is_a_size_where_cases_differ_in_it() -> None:
+    """As the places of a lattice, the third power of its side, and a list of neighbours."""
+    known = {"x.shape[0]": ("512", "27"), "near.shape[0]": ("512", "27"), "near.shape[1]": ("27", "9")}
+    symbols = Symbols({"side": 8}, differing=known)
+    (side,) = symbols.numbers.values()
+    with faked(symbols.env):
+        tensors = symbols.keep_untold({"x": torch.empty(side**3, 3), "near": torch.empty(side**3, 27)})
+    sizes, _ = symbols.told(tensors, frozenset({*tensors}))
+    assert sizes.shapes == (("x_size0", "3"), ("x_size0", "near_size1"))
+    assert (sizes.values["x_size0"], sizes.values["near_size1"]) == (512, 27)
+
+
 def test_a_sum_of_sizes_that_no_shape_tells_is_one_size(symbols: Symbols) -> None:
     """As the rows of one table for many fields."""
     height, width = symbols.numbers.values()

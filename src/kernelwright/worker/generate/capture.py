@@ -142,7 +142,7 @@ def _capture(instance: Instance, symbols: Symbols) -> Capture:
     given |= {name: torch.view_as_real(given[name]) for name in pairs}
     tensors = {name: _on_device(tensor, device) for name, tensor in given.items()}
     symbols.plain = {text: one for text, one in plain(instance).items() if text in symbols.differing}
-    symbols.keep_untold(tensors)
+    tensors = symbols.keep_untold(tensors)
 
     def forward(*values: Any) -> list[Tensor]:
         passed = dict(zip(tensors, values, strict=True))

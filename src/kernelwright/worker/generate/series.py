@@ -130,8 +130,8 @@ class Series:
     def _symbols(self, numbers: Mapping[str, int]) -> Symbols:
         """Symbols for these numbers, with the arguments that are no tensors and differ between cases."""
         cases = [*map(self._of, self.problem.cases)]
-        differing = {text for one in cases for text in one if any(one[text] != other.get(text) for other in cases)}
-        return Symbols(numbers, self._cases, frozenset(differing))
+        values = {text: tuple(one.get(text, "") for one in cases) for text in cases[0]}
+        return Symbols(numbers, self._cases, {text: found for text, found in values.items() if len({*found}) > 1})
 
     def _at_sizes_of_the_first(self, case: Case, first: Capture, numbers: Mapping[str, int]) -> Case:
         """A case with the sizes of the first capture, as loops and tiles follow sizes, where what is constant there

@@ -10,6 +10,7 @@ import ast
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from types import MappingProxyType
 from typing import Any
 
 import sympy
@@ -25,6 +26,7 @@ from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from kernelwright.model import Case, Sizes
+from kernelwright.source.parameter_names import as_argument
 from kernelwright.worker.generate.expressions import spelled
 from kernelwright.worker.generate.told import Told, named, whole_quotient
 from kernelwright.worker.reference.load import LoadedProblem
@@ -72,12 +74,12 @@ class Untold(RuntimeError):
 
 class Symbols:
     """given: the numbers of the file that become symbols, by name. cases: the file's numbers in each case. differing:
-    arguments of the host code that are no tensors and differ between cases, by the text that reads them; they tell
-    sizes. keeps_all: whether all that nothing tells are kept, see `keep_untold`."""
+    the values in each case of sides and of arguments that are no tensors, by the text that reads them, where they
+    differ; they tell sizes. keeps_all: whether all that nothing tells are kept, see `keep_untold`."""
 
     def __init__(
         self, given: Mapping[str, int], cases: Sequence[Mapping[str, int]] = (),
-        differing: frozenset[str] = frozenset(), keeps_all: bool = False,
+        differing: Mapping[str, tuple[str, ...]] = MappingProxyType({}), keeps_all: bool = False,
     ) -> None:  # fmt: skip
         self.given, self.differing, self.keeps_all = given, differing, keeps_all
         self.plain: Mapping[str, Any] = {}
@@ -137,16 +139,35 @@ class Symbols:
         for one in symbols:
             self.env.evaluate_expr(sympy.Eq(one, self.values[one]))
 
-    def keep_untold(self, tensors: Mapping[str, Tensor]) -> None:
+    def keep_untold(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Keep the values of the symbols that no shape tells, divisors first: a known divisor may tell a dividend. A
         sum that is a side, such as the rows of one table for many fields, becomes a symbol first. A dividend whose
-        quotients are all told, such as the side of an image beside those of its levels, may be needed by nothing."""
+        quotients are all told, such as the side of an image beside those of its levels, may be needed by nothing.
+
+        Returns the tensors. A side that is a number then and differs between cases, such as the third power of a
+        number, or the length of a list, is a symbol of its own, with all sides that are as long in each case."""
         for side in (self.of(side) for one in tensors.values() for side in one.shape):
             if not side.is_Symbol and not side.free_symbols & Told(self, tensors).direct.keys():
                 self._stand_for(side)
         while untold := self._needed(Told(self, tensors)):
             divisors = [one for one in untold if any(one == divisor for _, divisor, _ in self.quotients.values())]
             self.keep(divisors or untold)
+        made: dict[tuple[str, ...], Any] = {}
+
+        def apart(text: str, one: Any) -> Any:
+            values, found = self.differing.get(text, ()), self.of(one)
+            if not (self.given and values and found.is_number and found >= LEAST):
+                return one
+            if values not in made:
+                made[values] = self.new("", int(found))
+            return made[values]
+
+        def with_sides(name: str, one: Tensor) -> Tensor:
+            shape = [apart(f"{as_argument(name)}.shape[{place}]", length) for place, length in enumerate(one.shape)]
+            is_same = all(a is b for a, b in zip(shape, one.shape, strict=True))
+            return one if is_same or not one.is_contiguous() else one.new_empty(shape)
+
+        return {name: with_sides(name, one) for name, one in tensors.items()}
 
     def _needed(self, told: Told) -> list[sympy.Symbol]:
         spare, others = set[sympy.Symbol](), set[sympy.Symbol]()
