@@ -9,35 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from judged import judge_of
 from kernelwright.worker.judge import fairness, tolerance
-from kernelwright.worker.judge.judge import Judge
 from kernelwright.worker.reference import values
 
-PROBLEM = """
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return {expression}
-
-CASES = [dict(name="small", small=True), dict(name="timed")]
-
-def get_inputs():
-    return [{inputs}]
-
-def get_init_inputs():
-    return []
-"""
-
 NAN, INF = math.nan, math.inf
-
-
-def judge(folder: Path, expression: str, inputs: str) -> Judge:
-    file = folder / "problem.py"
-    file.write_text(PROBLEM.format(expression=expression, inputs=inputs))
-    made = Judge("cpu")
-    made.load(str(file))
-    return made
 
 
 def unguided(made: list[float], exact: list[float], strict: bool, lenient: bool = False) -> list[bool]:
@@ -64,14 +40,14 @@ def test_a_large_element_that_is_left_out_does_not_set_the_scale_of_the_others()
 
 def test_on_the_problems_own_inputs_no_element_is_left_out(tmp_path: Path) -> None:
     """Not even where PyTorch overflows."""
-    made = judge(tmp_path, "(100 * x).exp()", "torch.randn(64, 32)")
+    made = judge_of(tmp_path, "(100 * x).exp()", "torch.randn(64, 32)")
     own = [made.answer("small", draw) for draw in (0, 1 + len(values.DISTRIBUTIONS) - 1)]
     assert all(one.as_given and one.left_out == [None] for one in own)
 
 
 def test_a_draw_judges_the_elements_beside_those_that_cannot_be_judged(tmp_path: Path) -> None:
     """The largest element times 64 overflows in float32; the others show what a kernel does with an outlier."""
-    made = judge(tmp_path, "(x * 1e36) * (1 + 0 * x)", "torch.randn(64, 32)")
+    made = judge_of(tmp_path, "(x * 1e36) * (1 + 0 * x)", "torch.randn(64, 32)")
     draw = values.DISTRIBUTIONS.index(values.OUTLIER)
     answer = made.answer("small", draw)
     (left_out,) = answer.left_out
@@ -85,7 +61,7 @@ def test_a_draw_judges_the_elements_beside_those_that_cannot_be_judged(tmp_path:
 
 
 def test_rows_that_begin_with_minus_infinity_judge_an_operator_that_keeps_it(tmp_path: Path) -> None:
-    made = judge(tmp_path, "x * 2", "torch.randn(33, 40)")
+    made = judge_of(tmp_path, "x * 2", "torch.randn(33, 40)")
     draw = values.DISTRIBUTIONS.index(values.HIDDEN)
     answer = made.answer("small", draw)
     x = answer.instance.inputs[0]
@@ -96,7 +72,7 @@ def test_rows_that_begin_with_minus_infinity_judge_an_operator_that_keeps_it(tmp
 
 
 def test_check_shows_the_draws_and_the_share_that_each_judges(tmp_path: Path) -> None:
-    made = judge(tmp_path, "(x * 1e36) * (1 + 0 * x)", "torch.randn(64, 32)")
+    made = judge_of(tmp_path, "(x * 1e36) * (1 + 0 * x)", "torch.randn(64, 32)")
     found = made.qualify("small", draws=True)
     assert not isinstance(found, str)
     by_name = {one.offered: one for one in found.draws}
@@ -114,7 +90,7 @@ def test_an_element_that_over_half_of_the_draws_leave_out_is_named(masks: int, s
 
 
 def test_the_judge_names_an_output_that_few_draws_judge(tmp_path: Path) -> None:
-    made = judge(tmp_path, "x * 2", "torch.randn(8, 8)")
+    made = judge_of(tmp_path, "x * 2", "torch.randn(8, 8)")
     draws = made.draws_for("small")
     for draw in draws:
         made.answer("small", draw)
@@ -128,7 +104,7 @@ def test_the_judge_names_an_output_that_few_draws_judge(tmp_path: Path) -> None:
 
 def test_elements_that_agree_with_any_value_count_as_left_out(tmp_path: Path) -> None:
     """Infinity less infinity, on inputs that the draw made infinite."""
-    made = judge(tmp_path, "x - x.flip(0)", "torch.randn(64, 32)")
+    made = judge_of(tmp_path, "x - x.flip(0)", "torch.randn(64, 32)")
     found = made.qualify("small", draws=True)
     assert not isinstance(found, str)
     assert {one.offered: one.judged for one in found.draws}[values.SPECIAL] < 1

@@ -14,27 +14,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
+from judged import judge_of, refusals
 from kernelwright.worker.judge import elementwise
 from kernelwright.worker.judge.choices import CHOICES
-from kernelwright.worker.judge.judge import Judge
 from kernelwright.worker.judge.rounding import READINGS, ROWS, SIGNED_READINGS, Reading, Rough
-
-PROBLEM = """
-import torch
-import torch.nn.functional as F
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return {expression}
-
-CASES = [dict(name="small", small=True), dict(name="timed")]
-
-def get_inputs():
-    return [{inputs}]
-
-def get_init_inputs():
-    return []
-"""
 
 EPS = torch.finfo(torch.float32).eps
 KEEP = torch.ones(8, 8, dtype=torch.bool).tril()
@@ -148,18 +131,8 @@ leaves them out."""
 def refusal(folder: Path, patch: pytest.MonkeyPatch, name: str, wrong: Callable[[Tensor], Tensor] | None = None) -> str:
     """Why the kernel of a row, or a wrong one in its place, is refused; "" if no draw refuses it."""
     expression, inputs, honest = KERNELS[name]
-    kernel = wrong or honest
-    file = folder / "problem.py"
-    file.write_text(PROBLEM.format(expression=expression, inputs=inputs))
     patch.setattr("kernelwright.worker.judge.draws.secrets", SimpleNamespace(randbits=lambda bits: SEEDS.get(name, 55)))
-    made = Judge("cpu")
-    made.load(str(file))
-    for draw in made.draws_for("small"):
-        x = made.answer("small", draw).instance.inputs[0]
-        assert isinstance(x, Tensor)
-        if reason := made._compared("small", draw, 0, kernel(x)).reason:
-            return reason
-    return ""
+    return next(iter(refusals(judge_of(folder, expression, inputs), wrong or honest).values()), "")
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -216,10 +189,7 @@ def test_a_wrong_kernel_is_refused_with_the_row_there(
 
 def test_on_a_problems_own_inputs_rows_explain_errors_up_to_a_fixed_limit(tmp_path: Path) -> None:
     """Scores of about 1000 that are computed twice would explain more."""
-    file = tmp_path / "problem.py"
-    file.write_text(PROBLEM.format(expression=ATTENTION, inputs="16 * torch.randn(3, 64, 8, 16)"))
-    made = Judge("cpu")
-    made.load(str(file))
+    made = judge_of(tmp_path, ATTENTION, "16 * torch.randn(3, 64, 8, 16)")
     answer, limit = made.answer("small", 0), made.draws.limit("small", 0, 0)
     (expected,), (sensitive,) = answer.expected, answer.sensitive
     assert sensitive is not None

@@ -4,48 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from kernelwright.worker.judge.judge import Judge
+from judged import judge_of, refusals
 from kernelwright.worker.reference import values
 
-PROBLEM = """
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, {names}):
-        return {expression}
-
-CASES = [dict(name="small", small=True), dict(name="timed")]
-
-def get_inputs():
-    return {inputs}
-
-def get_init_inputs():
-    return []
-"""
-
-NOT_FINITE = "(lambda x: [x.index_fill(1, torch.arange(0, 400, 7), torch.inf).where(torch.arange(4)[:, None] != 2, x)])"
+NOT_FINITE = "(lambda x: x.index_fill(1, torch.arange(0, 400, 7), torch.inf).where(torch.arange(4)[:, None] != 2, x))"
 MEAN = "torch.where(w < 0.5, a + w * (v - a), v - (v - a) * (1 - w))"
 WEIGHTS = "torch.cat([torch.zeros(4), torch.ones(4), torch.rand(8)])[:, None]"
 ATTENTION = "torch.einsum('hk,hkd->hd', torch.softmax(torch.einsum('hd,hkd->hk', q, k) / 8, -1), v)"
 
 KINDS: dict[str, tuple[str, str, str]] = {
-    "a maximum": ("x", "x.amax(-1)", "[(torch.randn(20, 60) * 2).round() / 2]"),
-    "a minimum": ("x", "x.amin(-1)", "[torch.randn(20, 60)]"),
-    "a norm": ("x", "torch.nn.functional.normalize(x, dim=1)", "[torch.randn(3, 20, 30)]"),
+    "a maximum": ("x", "x.amax(-1)", "(torch.randn(20, 60) * 2).round() / 2"),
+    "a minimum": ("x", "x.amin(-1)", "torch.randn(20, 60)"),
+    "a norm": ("x", "torch.nn.functional.normalize(x, dim=1)", "torch.randn(3, 20, 30)"),
     "a flag": ("x", "(~x.isfinite()).any(-1)", f"{NOT_FINITE}(torch.randn(4, 400))"),
     "a replacement": ("x", "x.nan_to_num(0.5, 8.0, -3.0)", f"{NOT_FINITE}(torch.randn(4, 400))"),
-    "a mean": ("a, v, w", MEAN, f"[torch.randn(16, 50), torch.randn(16, 50), {WEIGHTS}]"),
-    "attention": ("q, k, v", ATTENTION, "[torch.randn(8, 64), torch.randn(8, 90, 64), torch.randn(8, 90, 64)]"),
+    "a mean": ("a, v, w", MEAN, f"torch.randn(16, 50), torch.randn(16, 50), {WEIGHTS}"),
+    "attention": ("q, k, v", ATTENTION, "torch.randn(8, 64), torch.randn(8, 90, 64), torch.randn(8, 90, 64)"),
     "codes": (
         "x, s",
         "torch.round(x / s).clamp(-128, 127).to(torch.int8)",
-        "[torch.randn(9, 30), torch.rand(30) + 0.1]",
+        "torch.randn(9, 30), torch.rand(30) + 0.1",
     ),
 }
 
@@ -53,18 +36,11 @@ KINDS: dict[str, tuple[str, str, str]] = {
 def refused(folder: Path, kind: str, kernel: Callable[..., Tensor], secrets: Sequence[int] = (11,)) -> set[str]:
     """The distributions on which a kernel is wrong."""
     names, expression, inputs = KINDS[kind]
-    file = folder / "problem.py"
-    file.write_text(PROBLEM.format(names=names, expression=expression, inputs=inputs))
-    found = set()
+    found = set[str]()
     for secret in secrets:
-        made = Judge("cpu")
-        made.load(str(file))
+        made = judge_of(folder, expression, inputs, names)
         made.draws.secret = secret
-        for draw in made.draws_for("small"):
-            answer = made.answer("small", draw)
-            given: Any = [one.clone() for one in answer.instance.inputs if isinstance(one, Tensor)]
-            if made._compared("small", draw, 0, kernel(*given)).reason:
-                found.add(answer.distribution)
+        found |= refusals(made, kernel).keys()
     return found
 
 

@@ -9,40 +9,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from kernelwright.worker.judge.judge import Judge
+from judged import judge_of, refusals
 from kernelwright.worker.reference import values
-
-PROBLEM = """
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, {names}):
-        return {expression}
-
-CASES = [dict(name="small", small=True), dict(name="timed")]
-
-def get_inputs():
-    return [{inputs}]
-
-def get_init_inputs():
-    return []
-"""
 
 
 def refused_on(folder: Path, problem: tuple[str, str, str], kernel: Callable[..., Tensor]) -> set[str]:
     """The distributions on which a kernel is wrong."""
-    file = folder / "problem.py"
     names, expression, inputs = problem
-    file.write_text(PROBLEM.format(names=names, expression=expression, inputs=inputs))
-    made = Judge("cpu")
-    made.load(str(file))
-    found = set()
-    for draw in made.draws_for("small"):
-        answer = made.answer("small", draw)
-        given = [one.clone() if isinstance(one, Tensor) else one for one in answer.instance.inputs]
-        if made._compared("small", draw, 0, kernel(*given)).reason:
-            found.add(answer.distribution)
-    return found
+    return set(refusals(judge_of(folder, expression, inputs, names), kernel))
 
 
 ROWS = "torch.randn(16, 24)"
@@ -121,10 +95,7 @@ def test_zeros_alone_judge_where_the_answer_is_a_number(tmp_path: Path) -> None:
 
 
 def test_a_reason_says_which_label_was_met(tmp_path: Path) -> None:
-    file = tmp_path / "problem.py"
     names, expression, inputs = LABELLED
-    file.write_text(PROBLEM.format(names=names, expression=expression, inputs=inputs))
-    made = Judge("cpu")
-    made.load(str(file))
+    made = judge_of(tmp_path, expression, inputs, names)
     draw = values.DISTRIBUTIONS.index(values.VARIED)
     assert made.answer("small", draw).prefix == f"on inputs {values.VARIED} (-100 in at): "

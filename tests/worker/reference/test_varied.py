@@ -7,31 +7,14 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from judged import problem_file
 from kernelwright.worker.reference import varied
 from kernelwright.worker.reference.instance import Instance
 from kernelwright.worker.reference.load import load_problem
 
-PROBLEM = """
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, {names}):
-        return {expression}
-
-CASES = [dict(name="small", small=True), dict(name="timed")]
-
-def get_inputs():
-    return [{inputs}]
-
-def get_init_inputs():
-    return []
-"""
-
 
 def instance_of(folder: Path, names: str, expression: str, inputs: str) -> Instance:
-    file = folder / "problem.py"
-    file.write_text(PROBLEM.format(names=names, expression=expression, inputs=inputs))
-    problem = load_problem(str(file))
+    problem = load_problem(str(problem_file(folder, expression, inputs, names)))
     return problem.instance(problem.cases[0], seed=1, device="cpu")
 
 
