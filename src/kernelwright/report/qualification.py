@@ -90,15 +90,15 @@ def case_text(case: CaseQualification) -> str:
 
 
 def draws_texts(case: CaseQualification) -> list[str]:
-    """How many draws judge every candidate, those that do not judge every element, and those that were replaced."""
+    """How many draws judge a candidate, those that do not judge every element, and those that were replaced."""
     if not case.draws:
         return []
     partly = [f"{draw.used} ({draw.judged:.1%})" for draw in case.draws if draw.judged < 1]
     other = [f"{draw.offered} → {draw.used}" for draw in case.draws if draw.used != draw.offered]
-    lines = [f"  {len(case.draws)} draws judge every candidate, {len(case.draws) - len(partly)} of them every element"]
-    lines += [
-        f"  inputs that judge all of them: {'; '.join(dict.fromkeys(d.used for d in case.draws if d.judged == 1))}"
-    ]
+    whole = [draw.used for draw in case.draws if draw.judged == 1]
+    least = sum(draw.judged for draw in case.draws) / len(case.draws)
+    lines = [f"  {len(case.draws)} draws judge a candidate, {len(whole)} of them every element; together {least:.1%}",
+             f"  inputs that judge all of them: {'; '.join(dict.fromkeys(whole))}"]  # fmt: skip
     lines += [f"  inputs that judge only a share of the elements: {'; '.join(partly)}"] * bool(partly)
     lines += [f"  inputs that cannot be judged fairly, and those in their place: {'; '.join(other)}"] * bool(other)
     return lines

@@ -82,11 +82,35 @@ def test_check_shows_the_draws_and_the_share_that_each_judges(tmp_path: Path) ->
     assert made.qualify("small") != found, "draws only where they are asked for"
 
 
-@pytest.mark.parametrize(("masks", "share"), [(1, 0.0), (2, 0.0), (3, 0.25), (4, 0.25)])
-def test_an_element_that_over_half_of_the_draws_leave_out_is_named(masks: int, share: float) -> None:
+HALF_OF_DRAWS = "25.0% of it is judged by less than half of the draws"
+OVER_ALL = "of it is left out over all draws, and at most 5% may be"
+
+
+@pytest.mark.parametrize(("masks", "draws", "why"), [
+    (1, 4, f"6.2% {OVER_ALL}"), (1, 5, ""), (3, 15, ""), (4, 15, f"6.7% {OVER_ALL}"),
+    (2, 4, f"12.5% {OVER_ALL}"), (3, 4, HALF_OF_DRAWS), (4, 4, HALF_OF_DRAWS),
+])  # fmt: skip
+def test_an_output_is_named_of_which_the_draws_leave_out_too_much(masks: int, draws: int, why: str) -> None:
+    """More than a twentieth over all draws, or an element in over half of them."""
     mask = torch.tensor([True, False, False, False])
-    draws: list[list[Tensor | None]] = [[None, mask] for _ in range(masks)] + [[None, None]] * (4 - masks)
-    assert fairness.rarely_judged(draws) == ({1: share} if share else {})
+    every: list[list[Tensor | None]] = [[None, mask] for _ in range(masks)] + [[None, None]] * (draws - masks)
+    assert fairness.rarely_judged(every) == ({1: why} if why else {})
+
+
+def test_draws_with_infinities_together_leave_out_no_more_than_all_draws_may(tmp_path: Path) -> None:
+    """Of two rows each leaves out one: the first keeps it, the next is replaced by a milder draw."""
+    made = judge_of(tmp_path, "x.softmax(-1)", "torch.randn(2, 40)")
+    found = made.qualify("small", draws=True)
+    assert not isinstance(found, str)
+    by_name = {one.offered: one for one in found.draws}
+    assert (by_name[values.SPECIAL].used, by_name[values.SPECIAL].judged) == (values.SPECIAL, 0.5)
+    assert (by_name[values.HIDDEN].used, by_name[values.HIDDEN].judged) == (values.MASKED, 1)
+    assert sum(1 - one.judged for one in found.draws) <= fairness.MOST_LEFT_OUT * len(found.draws)
+    for secret in range(4):
+        made.draws._begin(secret)
+        for draw in made.draws_for("small"):
+            made.answer("small", draw)
+        assert made.draws.unjudged("small") == []
 
 
 def test_the_judge_names_an_output_that_few_draws_judge(tmp_path: Path) -> None:
@@ -99,7 +123,9 @@ def test_the_judge_names_an_output_that_few_draws_judge(tmp_path: Path) -> None:
     rare[0, 0] = True
     for draw in draws[: len(draws) // 2 + 1]:
         made.draws.left_out["small", draw] = [rare]
-    assert made.draws.unjudged("small") == ["1.6% of output 0 of case small is judged by less than half of the draws"]
+    assert made.draws.unjudged("small") == [
+        "output 0 of case small: 1.6% of it is judged by less than half of the draws"
+    ]
 
 
 def test_elements_that_agree_with_any_value_count_as_left_out(tmp_path: Path) -> None:

@@ -15,9 +15,10 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from judged import judge_of, refusals
-from kernelwright.worker.judge import elementwise
-from kernelwright.worker.judge.choices import CHOICES
+from kernelwright.worker.judge import answer, elementwise, rounding
+from kernelwright.worker.judge.choices import CHOICES, Choosing
 from kernelwright.worker.judge.rounding import READINGS, ROWS, SIGNED_READINGS, Reading, Rough
+from kernelwright.worker.reference import values
 
 EPS = torch.finfo(torch.float32).eps
 KEEP = torch.ones(8, 8, dtype=torch.bool).tril()
@@ -190,8 +191,8 @@ def test_a_wrong_kernel_is_refused_with_the_row_there(
 def test_on_a_problems_own_inputs_rows_explain_errors_up_to_a_fixed_limit(tmp_path: Path) -> None:
     """Scores of about 1000 that are computed twice would explain more."""
     made = judge_of(tmp_path, ATTENTION, "16 * torch.randn(3, 64, 8, 16)")
-    answer, limit = made.answer("small", 0), made.draws.limit("small", 0, 0)
-    (expected,), (sensitive,) = answer.expected, answer.sensitive
+    own, limit = made.answer("small", 0), made.draws.limit("small", 0, 0)
+    (expected,), (sensitive,) = own.expected, own.sensitive
     assert sensitive is not None
     place, most = int(sensitive.argmax()), limit.scale.largest * max(5 * limit.max_rel, EPS**0.5)
     assert EPS * float(sensitive.max()) * elementwise.EXPLAINED_ELSEWHERE > 1.5 * most
@@ -242,6 +243,63 @@ def test_a_row_is_finite_where_its_operators_are_or_does_not_count(name: str) ->
     with Rough(torch.float32, 1, [], READINGS[0], share=1.0):
         made = tree_leaves(CALLS[name]())
     assert all(bool(one.isfinite().all()) for one in made if one is not None)
+
+
+HALVES_AND_MORE = (X * 2).round() / 2
+CHOSEN: dict[str, Callable[[], Any]] = {
+    "topk": lambda: HALVES_AND_MORE.topk(3, -1), "sort": lambda: HALVES_AND_MORE.sort(-1),
+    "kthvalue": lambda: HALVES_AND_MORE.kthvalue(2, -1), "median": lambda: HALVES_AND_MORE.median(-1),
+    "mode": lambda: HALVES_AND_MORE.mode(-1), "max": lambda: HALVES_AND_MORE.max(-1),
+    "min": lambda: HALVES_AND_MORE.min(-1), "argmax": lambda: HALVES_AND_MORE.argmax(-1),
+    "argmin": lambda: HALVES_AND_MORE.argmin(),
+    "padding": lambda: F.conv1d(BATCH[:, :3], FILTER, padding=1),
+    "padding of a gradient": CALLS["convolution_backward"],
+    "cast": lambda: X.to(torch.int32), "cast in place": lambda: torch.empty(5, 6, dtype=torch.int8).copy_(X),
+    "nan_to_num": lambda: X.nan_to_num(3.0),
+}  # fmt: skip
+WAYS: dict[str, Callable[[], Choosing]] = {
+    "the first": lambda: Choosing(last=(False,)),
+    "the last": lambda: Choosing(last=(True,)),
+    "NaN of a padding": lambda: Choosing(pads=True),
+    "NaN that is kept": lambda: Choosing(keeps_nan=True),
+    "the least": lambda: Choosing(end=0),
+    "the largest": lambda: Choosing(end=1),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", CHOSEN)
+def test_a_choice_equals_its_operators_in_exact_arithmetic(name: str, way: str) -> None:
+    """Of finite numbers in the range: the values are the same, and indices name the same values, each once."""
+    expected = tree_leaves(CHOSEN[name]())
+    with WAYS[way]():
+        made = tree_leaves(CHOSEN[name]())
+    for one, other in zip(made, expected, strict=True):
+        if one is not None and other.dtype == torch.int64 and other.dim() and name != "cast":
+            there, wanted = (HALVES_AND_MORE.gather(-1, at if at.dim() == 2 else at[:, None]) for at in (one, other))
+            assert torch.equal(there, wanted)
+            assert all(len(row.unique()) == len(row) for row in one.view(len(one), -1))
+        elif one is not None:
+            assert torch.equal(one, other)
+
+
+def test_a_choice_that_differs_names_another_of_equal_values() -> None:
+    """So the test above compares something."""
+    with Choosing(last=(True,)):
+        made = HALVES_AND_MORE.topk(3, -1).indices
+    assert not torch.equal(made, HALVES_AND_MORE.topk(3, -1).indices)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_kernel_is_refused_where_no_condition_keeps_a_row_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """On a draw with infinities zeros of a padding give NaN, and a NaN may be kept: here on every draw."""
+    every = frozenset(values.DISTRIBUTIONS)
+    monkeypatch.setattr(answer, "PADS_ON", every)
+    monkeypatch.setattr(answer, "KEEPS_NAN_ON", dict.fromkeys((False, True), every))
+    monkeypatch.setattr(rounding, "SUM_MOST", 1.0)
+    assert refusal(tmp_path, monkeypatch, name, WRONG[name])
 
 
 def test_the_table_is_short() -> None:

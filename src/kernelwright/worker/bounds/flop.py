@@ -12,6 +12,8 @@ from typing import Any
 from torch import Tensor
 from torch.utils.flop_counter import flop_registry
 
+from kernelwright.worker.reference.instance import operator_name
+
 PRODUCTS = frozenset(
     {"mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot", "vdot", "_int_mm", "_scaled_mm", "_grouped_mm"}
 )
@@ -21,7 +23,7 @@ ADDING = frozenset({"addmm", "baddbmm", "addmv"})
 
 def operands(func: Any, args: Sequence[Any]) -> tuple[Tensor, ...]:
     """The two tensors that an operator multiplies; empty for an operator without FLOP."""
-    name = func._schema.name.partition("::")[2]
+    name = operator_name(func)
     if not (name in PRODUCTS or name == "convolution" or _is_attention(name) or func._overloadpacket in flop_registry):
         return ()
     tensors = [one for one in args if isinstance(one, Tensor)]
@@ -30,7 +32,7 @@ def operands(func: Any, args: Sequence[Any]) -> tuple[Tensor, ...]:
 
 def flop_of(func: Any, args: Sequence[Any], kwargs: dict[str, Any], made: Any) -> int:
     """FLOP of a call whose result is `made`; a multiplication with its addition counts as two."""
-    name = func._schema.name.partition("::")[2]
+    name = operator_name(func)
     if name in PRODUCTS:
         one, other = operands(func, args)
         groups = made.shape[0] if made.dim() > max(one.dim(), other.dim()) else 1  # each sums a part of the rows

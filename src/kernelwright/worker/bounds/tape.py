@@ -16,7 +16,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.worker.bounds.flop import flop_of, operands
-from kernelwright.worker.reference.instance import version_of
+from kernelwright.worker.reference.instance import operator_name, version_of
 
 COPIES = frozenset({"clone", "_to_copy", "contiguous"})
 """Operators whose output has the values of their input."""
@@ -100,7 +100,7 @@ class Tape(TorchDispatchMode):
         produced = made if isinstance(made, list | tuple) else (made,)
         outputs = tuple(self.view(one) for one in produced if is_strided(one))
         changed = [a.name for a in func._schema.arguments if a.alias_info is not None and a.alias_info.is_write]
-        name = func._schema.name.partition("::")[2]
+        name = operator_name(func)
         step = Step(
             func=func, name=name, is_pointwise=torch.Tag.pointwise in func.tags,
             arguments=arguments, written=tuple(changed),

@@ -43,6 +43,9 @@ these values are positive: silu(-1e31) * 1e31 is 0, but not for a kernel that mu
 CHAINED = 3
 """Most operators in a forward whose choices are combined: three may take the first or the last in eight ways."""
 
+PADS_ON, KEEPS_NAN_ON = values.SPECIALS, {False: values.SPECIALS, True: values.INFINITE}
+"""The draws on which a padding gives NaN, and on which a NaN may be kept, without and with products in forward."""
+
 SAME_TWICE = 1e-6
 """Share of an output's scale by which two calls in float64 may differ, because sums may add up in any order."""
 
@@ -97,6 +100,11 @@ class Answer:
         return self.distribution in values.LENIENT
 
     @property
+    def unjudged(self) -> list[torch.Tensor | None]:
+        """The elements of each output that judge nothing, with those that any value agrees with."""
+        return fairness.with_nan(self.left_out, self.expected) if self.is_lenient else self.left_out
+
+    @property
     def prefix(self) -> str:
         """The beginning of a reason: on which inputs; "" on the problem's own."""
         had = [f"{number} in {self.instance.input_names[at]}" for at, some in self.labels.items() for number in some]
@@ -108,14 +116,14 @@ def answered(
     problem: LoadedProblem, case: Case, *, seed: int, device: str, distribution: str,
     sensitive: bool = False, floors: list[float] | None = None, gains: dict[str, float] | None = None,
     known: tuple[str, list[tolerance.Errors]] | None = None, labels: dict[int, list[int]] | None = None,
-    has_float16: bool = False,
+    has_float16: bool = False, most_left_out: float = fairness.MOST_LEFT_OUT,
 ) -> Answer:  # fmt: skip
     """A draw from `distribution` or, if that is not usable, from the first usable one of `values.fallbacks`.
 
     sensitive: whether to find each element's sensitivity. floors: the outputs' typical sizes, if known. gains: of
     parameters (`signal`). known: the distribution that was usable and the errors, where this draw was made before: only
     its tensors are made again. labels: `varied.sentinels`.
-    has_float16: whether an input is in float16.
+    has_float16: whether an input is in float16. most_left_out: of an output, with what any value agrees with.
     """
 
     def drawn(tried: str, widened: int = 1) -> Instance:
@@ -134,12 +142,16 @@ def answered(
 
     def measured(answer: Answer) -> Answer:
         with keeping(answer.picks):
-            return with_sensitivity(answer, seed, floors) if sensitive else with_scales_moved(answer, seed)
+            if sensitive:
+                return with_sensitivity(answer, seed, floors)
+            moved = elementwise.scales_moved(answer.instance, answer.expected, answer.dtypes, seed)
+        return replace(answer, own=[replace(own, moved=one) for own, one in zip(answer.own, moved, strict=True)])
 
     def usable(tried: str) -> Answer | None:
         answer = judged(drawn(tried), tried)
         answer.labels = (labels or {}) if tried == values.VARIED else {}
-        if not is_usable(answer, sensitive):
+        few = fairness.MOST_LEFT_OUT if sensitive else 0.0
+        if any(own.finite < fairness.LEAST_FINITE for own in answer.own) or fairness.share_of(answer.left_out) > few:
             return None
         if tried in values.MAGNITUDES and overflows(answer.instance, drawn(tried, widened=WIDENED)):
             return None
@@ -147,20 +159,14 @@ def answered(
         is_infinite = tried in values.SPECIALS or (tried in values.INFINITE and any(o.finite < 1 for o in answer.own))
         if is_infinite and any(map(tolerance.is_quantized, answer.dtypes)):
             return None  # devices differ in the whole number or float8 that a NaN or an infinity becomes
-        return answer if fairness.are_few(answer.left_out) else None
+        is_few = fairness.share_of(answer.left_out) <= few and fairness.share_of(answer.unjudged) <= most_left_out
+        return answer if is_few else None
 
     for tried in values.fallbacks(distribution, has_float16):
         # No draw is usable if the reference asserts something about its inputs.
         if tried != values.AS_GIVEN and (answer := accepted(partial(usable, tried))) is not None:
             return answer
     return measured(judged(drawn(values.AS_GIVEN)))
-
-
-def is_usable(answer: Answer, partly: bool) -> bool:
-    """Whether an answer judges enough elements. partly: whether it may leave some out."""
-    if any(own.finite < fairness.LEAST_FINITE for own in answer.own):
-        return False
-    return fairness.are_few(answer.left_out) if partly else all(one is None for one in answer.left_out)
 
 
 def refuse_random(instance: Instance, random: list[str]) -> None:
@@ -183,7 +189,7 @@ def judged(
 
     The float64 outputs are computed first: for a large case they take the most memory, and nothing else is there yet.
     """
-    with Choosing(pads=distribution in values.SPECIALS, sources=True) as seen:
+    with Choosing(pads=distribution in PADS_ON, sources=True) as seen:
         exact = outputs(cast(instance, "float64"))
     for _ in range(2):  # the second time as in float64 where values are close, if some are
         with Choosing(seen.picks, sources=True) as noted:
@@ -255,8 +261,7 @@ def chosen_otherwise(
     if near:
         halves = (False, True) if any(one.is_ranking for one in near) else (False,)
         ways += [Choosing(last=last, near=seen.picks, half=half) for last in lasts for half in halves]
-    from_products = distribution in values.INFINITE and not seen.ran.isdisjoint(rounding.FACTORS)
-    if seen.met_nan and (distribution in values.SPECIALS or from_products):
+    if seen.met_nan and distribution in KEEPS_NAN_ON[not seen.ran.isdisjoint(rounding.FACTORS)]:
         ways.append(Choosing(seen.picks, keeps_nan=True))
     others: list[list[torch.Tensor]] = [[] for _ in exact]
     for way in ways:
@@ -385,12 +390,6 @@ def with_sensitivity(answer: Answer, seed: int, floors: list[float] | None) -> A
         if not answer.as_given:
             left_out[i] = fairness.either(left_out[i], beyond)
     return replace(answer, sensitive=found, floors=floors, units=units, left_out=left_out)
-
-
-def with_scales_moved(answer: Answer, seed: int) -> Answer:
-    """The answer with how far rounding may move the elements of each output: the largest and the rms move."""
-    moved = elementwise.scales_moved(answer.instance, answer.expected, answer.dtypes, seed)
-    return replace(answer, own=[replace(own, moved=scale) for own, scale in zip(answer.own, moved, strict=True)])
 
 
 def as_before(

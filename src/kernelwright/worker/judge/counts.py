@@ -39,14 +39,15 @@ class TermCounts:
 
         It is measured by gradients on the case itself if that is affordable. Otherwise it is measured on the largest
         affordable case and scaled by the ratio of two estimates from sizes: 1 stays 1, a row's length grows with the
-        row. It is at most the estimate for the case. If no gradient exists, the smaller of two estimates counts.
+        row. It is at most the estimate for the case. If no gradient exists, the estimate from FLOP counts or,
+        without products, the smaller of the other two.
         """
         most = self._estimate(case)
         measurable = [name for name in self.cases if self._has_affordable_gradients(name)]
         source = case if case in measurable else max(measurable, key=self._size, default=None)
         found = None if source is None else self._terms_of(source, instance_of)[output]
         if found is None or source is None:
-            return self._least_estimate(case)
+            return max(self._products(case) or min(self._per_output(case)), 1.0)
         if source == case or found == 1:
             return min(float(found), most)
         return max(1.0, min(1.0, found / self._estimate(source)) * most)
@@ -79,10 +80,6 @@ class TermCounts:
         """The largest estimate from sizes: FLOP or inputs per output element, or the longest last dimension."""
         consumed, longest = self._per_output(case)
         return max(self._products(case), consumed, longest, 1.0)
-
-    def _least_estimate(self, case: str) -> float:
-        """The estimate from FLOP if there are products, otherwise the smaller of the other two estimates."""
-        return max(self._products(case) or min(self._per_output(case)), 1.0)
 
     def _products(self, case: str) -> float:
         return self.flop[case] / (2 * self.produced(case))

@@ -80,23 +80,26 @@ class Draws:
 
     def __init__(self, problem: LoadedProblem, device: str) -> None:
         self.problem, self.device = problem, device
-        self.secret = secrets.randbits(62)
         self.cases: dict[str, Case] = {}
         self.specs: dict[str, Specs] = {}
         self.work: dict[str, Work] = {}
         self.flop: dict[str, int] = {}
+        self.gains: dict[str, dict[str, float]] = {}
+        self.labels: dict[str, dict[int, list[int]]] = {}
+        self.varies: dict[str, bool] = {}
+        self._begin(secrets.randbits(62))
         for case in problem.cases:
             self.add(case)
-        self.kept = Kept(device)
+
+    def _begin(self, secret: int) -> None:
+        """No answer is known of the draws with this seed."""
+        self.secret, self.kept = secret, Kept(self.device)
         self.errors: dict[tuple[str, int], tuple[str, list[tolerance.Errors]]] = {}
         self.units: dict[tuple[str, int], list[float]] = {}
         self.left_out: dict[tuple[str, int], list[torch.Tensor | None]] = {}
         self.measured: set[tuple[str, int]] = set()
         self.floors: dict[str, list[float]] = {}
-        self.gains: dict[str, dict[str, float]] = {}
-        self.labels: dict[str, dict[int, list[int]]] = {}
-        self.varies: dict[str, bool] = {}
-        self.counts = TermCounts(device, self.cases, self.specs, self.flop)
+        self.counts = TermCounts(self.device, self.cases, self.specs, self.flop)
 
     def add(self, case: Case) -> None:
         """Add a case of the problem."""
@@ -156,18 +159,14 @@ class Draws:
         """The same cases with a seed from the problem's text instead of a secret one, so that the qualification of a
         problem is repeatable. It must not judge candidates."""
         draws = copy.copy(self)
-        draws.secret = int(codec.sha(self.problem.source)[:15], 16)
-        draws.kept, draws.errors, draws.units, draws.floors = Kept(self.device), {}, {}, {}
-        draws.counts = TermCounts(self.device, self.cases, self.specs, self.flop)
-        draws.measured, draws.left_out = set(), {}
+        draws._begin(int(codec.sha(self.problem.source)[:15], 16))
         return draws
 
     def drawn(self, case: str) -> tuple[Drawn, ...]:
         """Each draw that judges every candidate on a case, with the share of elements that it judges."""
         found = []
         for draw in sorted(self.draws_for(case), key=lambda one: one % PERIOD):
-            self.answer(case, draw)
-            share = fairness.share_of([one for one in self.left_out[case, draw] if one is not None])
+            share = self._share_left_out(case, draw)
             found.append(Drawn(offered=values.DISTRIBUTIONS[draw % PERIOD], used=self.errors[case, draw][0],
                                judged=1 - share))  # fmt: skip
         return tuple(found)
@@ -175,8 +174,20 @@ class Draws:
     def unjudged(self, case: str) -> list[str]:
         """The outputs of a case with elements that too few draws judge, in words. The draws have been made."""
         rare = fairness.rarely_judged([self.left_out[case, draw] for draw in self.draws_for(case)])
-        return [f"{share:.1%} of output {output} of case {case} is judged by less than half of the draws"
-                for output, share in rare.items()]  # fmt: skip
+        return [f"output {output} of case {case}: {why}" for output, why in rare.items()]
+
+    def _share_left_out(self, case: str, draw: int) -> float:
+        """The largest share of an output that a draw does not judge."""
+        if (case, draw) not in self.left_out:
+            self._new(case, draw)
+        return fairness.share_of(self.left_out[case, draw])
+
+    def _most_left_out(self, case: str, draw: int) -> float:
+        """The largest share of an output that a draw of `values.LENIENT` may leave out, after those before it."""
+        draws = self.draws_for(case)
+        before = [one for one in draws if one % PERIOD < draw % PERIOD
+                  and values.DISTRIBUTIONS[one % PERIOD] in values.LENIENT]  # fmt: skip
+        return fairness.MOST_LEFT_OUT * len(draws) - sum(self._share_left_out(case, one) for one in before)
 
     def _changes(self, case: str, distribution: str) -> bool:
         """Whether a distribution changes anything: a distribution of parameters needs float parameters, and VARIED
@@ -225,9 +236,7 @@ class Draws:
             self.kept.give_back()
             made = self._made(case, draw)
         self.errors[case, draw], self.units[case, draw] = (made.distribution, made.own), made.units
-        self.left_out[case, draw] = (
-            fairness.with_nan(made.left_out, made.expected) if made.is_lenient else made.left_out
-        )
+        self.left_out[case, draw] = made.unjudged
         if draw == 0:
             self.floors[case] = made.floors
         if self.device != "cpu":
@@ -248,6 +257,7 @@ class Draws:
         if draw in FOLLOWING:
             seed, distribution = self.secret, FOLLOWING[draw]
         is_varied = distribution == values.VARIED and self._varies(case)
+        most = self._most_left_out(case, draw) if distribution in values.LENIENT else fairness.MOST_LEFT_OUT
         try:
             if draw == 0 and (names := self.problem.random_operators(known)):
                 refuse_random(self.problem.instance(known, seed=seed, device=self.device), names)
@@ -255,7 +265,7 @@ class Draws:
                 self.problem, known, seed=seed, device=self.device, distribution=distribution,
                 sensitive=sensitive, floors=self.floors.get(case), gains=self._gains(case),
                 known=None if sensitive else self.errors.get((case, draw)),
-                labels=self.labels[case] if is_varied else None,
+                labels=self.labels[case] if is_varied else None, most_left_out=most,
                 has_float16=any(getattr(one, "dtype", "") == "float16" for one in self.specs[case].inputs),
             )  # fmt: skip
         except torch.OutOfMemoryError:
@@ -286,11 +296,7 @@ class Draws:
         dtype = getattr(torch, self.specs[case].outputs[output].dtype)
         exact = tolerance.is_exact(self._own(case, 0, output))
         own = self._own(case, draw, output)
-        if self.errors[case, draw][0] in (
-            values.NEGATIVE,
-            values.ZEROS,
-            values.ZERO_ONE,
-        ):  # its output may be tiny: `elementwise` judges it
+        if self.errors[case, draw][0] in values.TINY:  # `elementwise` judges it
             own.append(replace(self._own(case, 0, output)[0], max_abs=0.0, rms_abs=0.0))
         has_tf32 = self.problem.precision == "tf32" and self.device != "cpu" and dtype == torch.float32
         return tolerance.allowed(

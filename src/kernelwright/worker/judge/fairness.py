@@ -17,7 +17,8 @@ from torch import Tensor
 from kernelwright.worker.judge import tolerance
 
 MOST_LEFT_OUT = 0.05
-"""Largest share of an output's elements that a draw may leave out. So over all draws of a case it is no larger."""
+"""Largest share of an output's elements that all draws of a case together may leave out, and most draws by themselves;
+those of `values.LENIENT` share what the others leave of it."""
 
 LEAST_DRAWS = 0.5
 """Least share of a case's draws that have to judge each element."""
@@ -76,14 +77,9 @@ def half_of_digits(dtype: torch.dtype) -> float:
     return math.sqrt(torch.finfo(dtype).eps)
 
 
-def are_few(left_out: Sequence[Tensor | None]) -> bool:
-    """Whether a draw leaves out few enough elements of each output."""
-    return share_of([one for one in left_out if one is not None]) <= MOST_LEFT_OUT
-
-
-def share_of(left_out: Sequence[Tensor]) -> float:
+def share_of(left_out: Sequence[Tensor | None]) -> float:
     """The largest share of an output that is left out."""
-    return max((float(one.double().mean()) for one in left_out if one.numel()), default=0.0)
+    return max((float(one.double().mean()) for one in left_out if one is not None and one.numel()), default=0.0)
 
 
 def without(value: Tensor, left_out: Tensor | None) -> Tensor:
@@ -97,13 +93,15 @@ def with_nan(left_out: Sequence[Tensor | None], expected: Sequence[Tensor]) -> l
     return [either(mask, value.isnan()) for mask, value in zip(left_out, expected, strict=True)]
 
 
-def rarely_judged(draws: Sequence[Sequence[Tensor | None]]) -> dict[int, float]:
-    """The outputs with elements that fewer than LEAST_DRAWS of the draws judge, each with the share of these elements.
-    draws: what each leaves out of each output."""
-    found: dict[int, float] = {}
+def rarely_judged(draws: Sequence[Sequence[Tensor | None]]) -> dict[int, str]:
+    """The outputs that too few draws judge, with what is lacking, in words: elements that fewer than LEAST_DRAWS of the
+    draws judge, or more than MOST_LEFT_OUT of all. draws: what each leaves out of each output."""
+    found: dict[int, str] = {}
     for output in range(len(draws[0])):
         masks = [one for each in draws if (one := each[output]) is not None]
-        missed = sum((mask.int() for mask in masks), start=torch.zeros(()))
-        share = float((missed > len(draws) * (1 - LEAST_DRAWS)).double().mean()) if missed.numel() else 0.0
-        found |= {output: share} if share else {}
+        missed = sum((mask.int() for mask in masks), start=torch.zeros(())).double()
+        if rare := float((missed > len(draws) * (1 - LEAST_DRAWS)).double().mean()) if masks else 0.0:
+            found[output] = f"{rare:.1%} of it is judged by less than half of the draws"
+        elif masks and (share := float(missed.mean()) / len(draws)) > MOST_LEFT_OUT:
+            found[output] = f"{share:.1%} of it is left out over all draws, and at most {MOST_LEFT_OUT:.0%} may be"
     return found

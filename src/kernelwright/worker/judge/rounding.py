@@ -22,7 +22,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-from kernelwright.worker.reference.instance import Instance, Watching, cast, given, is_float8, outputs
+from kernelwright.worker.reference.instance import Instance, Watching, cast, given, is_float8, operator_name, outputs
 from kernelwright.worker.reference.pieces import pieces
 
 
@@ -164,7 +164,7 @@ class Rough(TorchDispatchMode):
         kwargs = kwargs or {}
         if func.is_view:
             return func(*args, **kwargs)
-        name = func._schema.name.partition("::")[2]
+        name = operator_name(func)
         if func._schema.is_mutable:
             apart = out_of_place(func) if torch.Tag.pointwise in func.tags else None
             if apart is None or args[0].dtype != torch.float64:
@@ -229,7 +229,7 @@ class Rough(TorchDispatchMode):
 @functools.cache
 def out_of_place(func: Any) -> Any:
     """The operator that returns what `func`, such as `add_`, writes into its first argument; None if there is none."""
-    packet = getattr(torch.ops.aten, func._schema.name.partition("::")[2].removesuffix("_"), None)
+    packet = getattr(torch.ops.aten, operator_name(func).removesuffix("_"), None)
 
     def taken(one: Any) -> list[tuple[str, str]]:
         return [(argument.name, str(argument.type)) for argument in one._schema.arguments]
@@ -252,18 +252,18 @@ def _storage_of(value: Tensor) -> int:
 
 def _twice(rough: Rough, func: Any, x: Tensor, dim: Any, *rest: Any, keepdim: bool = False, **_: Any) -> Tensor:
     """A compiler may compute the scores once for the numerator and once for the sum, with two orders of summation."""
-    other, name = rough.made_before(x), func._schema.name
+    other, name = rough.made_before(x), operator_name(func)
     with rough:
-        if name == "aten::logsumexp":
+        if name == "logsumexp":
             largest = torch.amax(other, dim, keepdim=True)
             made = torch.exp(x - largest).sum(dim, keepdim=True).log() + largest
             return made if keepdim or rest == (True,) else made.sum(dim)
         largest = torch.amax(x, dim, keepdim=True)
         total = torch.exp(x - largest).sum(dim, keepdim=True)
-        if name == "aten::_log_softmax":
+        if name == "_log_softmax":
             return (other - largest) - total.log()
         made = torch.exp(other - largest) / total
-        return made if name == "aten::_softmax" else torch.where((x == -torch.inf).all(dim, keepdim=True), 0.0, made)
+        return made if name == "_softmax" else torch.where((x == -torch.inf).all(dim, keepdim=True), 0.0, made)
 
 
 def _saved_sum(rough: Rough, func: Any, made: Tensor, x: Tensor, dim: int, *_: Any) -> Tensor:
@@ -327,7 +327,7 @@ def _variance(
     rounded = rough.read(_divided(rough, mean, count, mean == 0, rough.part(mean).sign()))
     variance = (x - rounded).square_().sum(dims, keepdim) if count > 1 else 0.0 * x.sum(dims, keepdim)
     variance /= max(0.0, count - (1.0 if correction is None else correction))
-    if func._schema.name == "aten::var":
+    if operator_name(func) == "var":
         return variance
     return variance, mean if keepdim else mean.reshape(variance.shape)
 
@@ -336,7 +336,7 @@ def _in_another_order(rough: Rough, func: Any, made: Any, *args: Any, **kwargs: 
     """A product (or several, or None for one that was not asked for) with the rounding error of its partial sums, which
     may be larger than their total. Kernels for half precision keep them in float32, which holds all digits only if it
     holds those of the same product of absolute values: a total that nearly cancels has few."""
-    factors = FACTORS[func._schema.name.partition("::")[2]]
+    factors = FACTORS[operator_name(func)]
     sizes = func(*(one if not isinstance(one, Tensor) else one.abs() if at in factors else torch.zeros_like(one)
                    for at, one in enumerate(args)), **kwargs)  # fmt: skip
 

@@ -15,7 +15,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.worker.judge import rounding
-from kernelwright.worker.reference.instance import Instance, cast, outputs
+from kernelwright.worker.reference.instance import Instance, cast, operator_name, outputs
 
 DROPPED_BITS = 13
 """float32 has 23 bits of mantissa, TF32 has 10."""
@@ -27,7 +27,7 @@ have 2.5 times the largest and 1.25 times the rms error; an output rounded to 7 
 
 class _CuttingOff(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        positions = rounding.FACTORS.get(func._schema.name.partition("::")[2], ())
+        positions = rounding.FACTORS.get(operator_name(func), ())
         args = tuple(cut_off(one) if number in positions else one for number, one in enumerate(args))
         return func(*args, **(kwargs or {}))
 

@@ -24,6 +24,7 @@ from torch.utils._pytree import tree_map
 
 from kernelwright.model import PartKind
 from kernelwright.worker.bounds.flop import operands
+from kernelwright.worker.reference.instance import operator_name
 from kernelwright.worker.reference.walk import behind_its_sources
 
 Kind = Literal["given", "view", "constant", "fused", "library", "part", "written"]
@@ -57,7 +58,7 @@ def value_of(node: Any) -> Any:
 def name_of(node: Node) -> str:
     """The operator's name without namespace and overload."""
     if isinstance(node.target, OpOverload):
-        return node.target._schema.name.partition("::")[2]
+        return operator_name(node.target)
     return getattr(node.target, "__name__", str(node.target))
 
 

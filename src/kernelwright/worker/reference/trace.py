@@ -14,7 +14,7 @@ from torch import Tensor
 
 from kernelwright.model import TensorSpec
 from kernelwright.worker.bounds.flop import flop_of, operands
-from kernelwright.worker.reference.instance import Instance, Specs, Watching
+from kernelwright.worker.reference.instance import Instance, Specs, Watching, operator_name
 from kernelwright.worker.reference.prepare import without_objects
 
 
@@ -90,7 +90,7 @@ class Recorder(Watching):
             arguments["steps"] = f"{args[0].shape[0]} steps"
         seen = tuple(self._seen(one) for one in (made if isinstance(made, list | tuple) else (made,))
                      if isinstance(one, Tensor))  # fmt: skip
-        self.calls.append(Call(func._schema.name.partition("::")[2], arguments, seen, self._draws))
+        self.calls.append(Call(operator_name(func), arguments, seen, self._draws))
         if operands(func, args):
             self.flop += flop_of(func, args, kwargs, made)
 

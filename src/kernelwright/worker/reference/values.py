@@ -230,10 +230,12 @@ def _changed(tensor: Tensor, distribution: str, salt: int, sign: int, widened: i
     least = float(sample.abs().min()) if has_zeros else 0.0
     few = min(max(tensor.numel() // FEW_ELEMENTS, PARTLY_ONE_IN), FEW_ONE_IN_AT_MOST)
 
-    room = 2.0 ** math.floor(math.log2(FULL_SHARE * torch.finfo(torch.float16).max / (max(largest, -smallest) or 1.0)))
-
     def power(exponent: int) -> float:
         return 2.0 ** (min(exponent, HALF_EXPONENT) if tensor.dtype == torch.float16 else exponent * widened)
+
+    def room() -> float:
+        most = FULL_SHARE * torch.finfo(torch.float16).max
+        return 2.0 ** math.floor(math.log2(most / (max(largest, -smallest) or 1.0)))
 
     def plain(v: Tensor) -> Tensor:
         return (v.abs() * (PLAIN_STEPS / (deviation or 1.0))).ceil().clamp(1, PLAIN_LARGEST)
@@ -248,7 +250,7 @@ def _changed(tensor: Tensor, distribution: str, salt: int, sign: int, widened: i
         NEGATIVE: lambda v: -SCALE * v.abs(),
         SPREAD: lambda v: v * torch.exp2(-(_hashed(v, salt) % SPREAD_EXPONENTS).to(v.dtype)),
         **dict.fromkeys((ZEROS, ZERO_ONE), lambda v: torch.where(_one_in(2, v, salt), 0.0, -0.0)),
-        FULL: lambda v: v * (room if tensor.dtype == torch.float16 else power(LARGE_EXPONENT)),
+        FULL: lambda v: v * (room() if tensor.dtype == torch.float16 else power(LARGE_EXPONENT)),
         LARGE: lambda v: v * power(LARGE_EXPONENT),
         GREAT: lambda v: sign * (v.abs() + deviation) * power(GREAT_EXPONENT),
         HUGE: lambda v: sign * (v.abs() + deviation) * power(HUGE_EXPONENT),
