@@ -13,6 +13,7 @@ import pytest
 from evaluated import StartedWorker
 from kernelwright.evaluator.client import ProcessWorker
 from kernelwright.model import Candidate, CaseResult, Evaluation, Loading, Status
+from kernelwright.report.evaluation import serves_texts
 from kernelwright.worker.plan.plan import Buffer, Copy, Fill, Launch, Plan, Tensor, Tuple, View
 from kernelwright.worker.stages.necessity import leaves_unwritten, without
 
@@ -230,6 +231,46 @@ def test_a_derived_size_may_be_refused_and_not_be_served_wrongly(
     evaluation = worker.evaluate(Candidate(source=source), "verify")
     assert evaluation.status is status, evaluation.reason
     assert [one.name for one in evaluation.serves] == (["sized"] if status is Status.PASSED else [])
+
+
+STATED = (
+    DERIVED.replace("rows, cols = 300, 128\n", "").replace("get_inputs()", "get_inputs(rows, cols)")
+    + """
+CASES = [dict(name="timed", rows=300, cols=128), dict(name="small", rows=4, cols=128, small=True),
+         dict(name="other", rows=6, cols=64, small=True, held_out=True)]
+"""
+)
+
+
+@pytest.mark.parametrize(("line", "odd", "shown"), [
+    ("", Status.PASSED, []),
+    ('assert cols % 2 == 0, "no odd rows"', Status.NOT_VERIFIED, [("sized", "refused")]),
+    ("rows -= cols % 2", Status.NOT_VERIFIED, [("sized", "wrong")]),
+    ("x = x.view(rows, cols - cols % 2)", Status.NOT_VERIFIED, [("sized", "wrong")]),
+])  # fmt: skip
+def test_beside_stated_held_out_cases_a_failure_at_odd_sizes_is_a_property(
+    worker: ProcessWorker, tmp_path: Path, line: str, odd: Status, shown: list[tuple[str, str]]
+) -> None:
+    (tmp_path / "stated.py").write_text(STATED)
+    worker.load(str(tmp_path / "stated.py"))
+    candidate = softmax(line, "softmax[(rows,)](x, out, cols, x.stride(0), STABLE=True, BLOCK=128)")
+    evaluation = worker.evaluate(candidate, "verify")
+    assert evaluation.status is Status.PASSED, evaluation.reason
+    assert of(evaluation, "derived_odd").status is odd
+    assert shown_by(evaluation) == shown
+    verbs = [line for line in serves_texts(evaluation) if "not every size" in line]
+    assert [" is wrong at some" in one for one in verbs] == [("sized", "wrong") in shown] * len(shown)
+    assert "derived_odd" not in {one.case for one in worker.evaluate(candidate, "search").results}
+
+
+def test_a_case_of_odd_sizes_verifies_nothing_alone(worker: ProcessWorker, tmp_path: Path) -> None:
+    """No stated case runs without a GPU."""
+    if worker.environment().device is not None:
+        pytest.skip("all cases run on a GPU")
+    (tmp_path / "large.py").write_text(STATED.replace(", small=True", ""))
+    worker.load(str(tmp_path / "large.py"))
+    candidate = softmax("", "softmax[(rows,)](x, out, cols, x.stride(0), STABLE=True, BLOCK=128)")
+    assert worker.evaluate(candidate, "verify").status is Status.NOT_VERIFIED
 
 
 def test_a_kernel_that_is_wrong_as_its_inputs_are_is_not_told_that_their_layout_is_the_fault(

@@ -47,6 +47,7 @@ def arguments_text(subject: Subject, arguments: Arguments, pair: Pair | None = N
         result="Tensor" if single and pair is None else several,
         pair=pair,
         autotune=subject.autotune,
+        only_measured=any(one.name == "sized" and one.shown_by == "wrong" for one in subject.evaluation.serves),
         local=arguments.local,
         taken=[*arguments.local, *["parameters"] * has_parameters, *["init"] * arguments.has_init],
         packed=["*inputs", *["list(parameters)"] * has_parameters, *["init_text"] * arguments.has_init],

@@ -235,7 +235,7 @@ def kernel(trial: Trial) -> str:
     if trial.evaluation is not None and trial.evaluation.serves:
         names = [one.name for one in trial.evaluation.serves]
         parts += ["It serves dense inputs only."] if "dense" in names else []
-        parts += ["It refuses some sizes."] if "sized" in names else []
+        parts += ["It does not serve some sizes."] if "sized" in names else []
     return "\n\n".join(parts)
 
 

@@ -207,7 +207,9 @@ def serves_texts(evaluation: Evaluation) -> list[str]:
             "wrong": f'it is wrong for others, which SERVES = "dense" would declare: {shortened(found.detail, 200)}',
         }
         lines.append(f"serves: dense inputs only ({how[found.shown_by]})")
-    lines += [f"serves: not every size (it refuses some: {shortened(one.detail, 200)})" for one in sizes[:1]]
+    for one in sorted(sizes, key=lambda one: one.shown_by)[-1:]:
+        verb = "is wrong at" if one.shown_by == "wrong" else "refuses"
+        lines.append(f"serves: not every size (it {verb} some: {shortened(one.detail, 200)})")
     return lines
 
 

@@ -1,23 +1,14 @@
-"""What PyTorch may choose freely: the order of equal values in `topk`, an unstable `sort` and their like, and whether a
-convolution multiplies the zeros of its padding; and a NaN that no honest kernel needs to notice.
+"""The rows of choices: results of operators that may rightly be another one, which no tolerance expresses.
 
-PyTorch does not say which of several equal values comes first, and its own CPU and CUDA kernels differ. So an index is
-right if it names a value that equals the expected one, and no index of a row is given twice. Values that forward has
-computed are equal if they differ by no more than rounding: `CLOSE` times the error of PyTorch's own. What forward
-computes of such indices has a few right results: the one of this device, those where the first or the last of equal
-values is chosen everywhere, and the one of the right indices among the outputs. The operators of FIRST return the first
-of values that are equal in every precision.
+What forward computes of indices of equal values has a few right results: that of this device, those where the first or
+the last of equal values is chosen everywhere, and that of the right indices among the outputs. Values that forward has
+computed are equal if they differ by no more than rounding: `CLOSE` times the error of PyTorch's own. The operators of
+FIRST return the first of values that are equal in every precision.
 
-A zero of the padding times NaN or infinity is NaN, and PyTorch's depthwise kernel for GPUs leaves it out, its others
-multiply. The same goes for the gaps and borders of transposed convolutions and of gradients. NaN is expected there; on
-inputs with NaN or infinities, any value agrees with it.
-
-What a cast of NaN, infinity or a number out of range to whole numbers gives is undefined, and differs between PyTorch's
-devices. Such an element is free, and so is every output that another one in its place changes (`freed`).
-
-Where a draw puts NaN into inputs, or infinities into those of a product, results are NaN of which the problem knows
-nothing. A `nan_to_num` that is there for rows without any key takes it away, and so does a mask of minus infinity. A
-kernel that computes such rows apart, or adds minus infinity as attention with a mask of floats does, is right too.
+PyTorch's depthwise convolution for GPUs leaves the zeros of a padding out, its others multiply them: NaN is expected
+there, and on inputs with NaN or infinities any value agrees with it. What a cast of no whole number changes is free
+(`freed`). A `nan_to_num` that is there for rows without any key, or a mask of minus infinity, takes away a NaN of which
+the problem knows nothing: a kernel that computes such rows apart, or adds minus infinity, keeps it and is right too.
 """
 
 from __future__ import annotations

@@ -114,9 +114,16 @@ class Judge:
             parts = None if asked.parts is None else dict(asked.parts)
             made = longer(self.problem, judged, large, parts, self.traces)
             self.added[asked] = {self._add(case): names for case, names in made}
-        found = self.added[asked]
-        return Added(cases=tuple(self.draws.cases[name] for name in found), names=found,
-                     shapes=tuple(self.shapes(found)))  # fmt: skip
+        return self._described(self.added[asked])
+
+    def odd(self) -> Added:
+        """Add a case of odd sizes."""
+        found = derive.derive(self.problem, self.device == "cpu", (derive.ODD,)).cases
+        return self._described({self._add(case): () for case in found})
+
+    def _described(self, names: dict[str, tuple[str, ...]]) -> Added:
+        cases = tuple(self.draws.cases[name] for name in names)
+        return Added(cases=cases, names=names, shapes=tuple(self.shapes(names)))
 
     def like(self, asked: messages.Like) -> Added:
         """Describe a case, or add it if it is small; nothing where it does not run, is too large or another problem."""
@@ -360,6 +367,8 @@ def respond(judge: Judge, message: messages.ToJudge) -> Any:
             return judge.longer(asked)
         case messages.Like() as asked:
             return judge.like(asked)
+        case messages.Odd():
+            return judge.odd()
         case messages.Peaks(file=file):
             return peaks.measured(Path(file))
         case messages.Draws(case=case):

@@ -61,6 +61,10 @@ class Like(Message[Added], frozen=True, kw_only=True, tag="like"):
     other: str
 
 
+class Odd(Message[Added], frozen=True, kw_only=True, tag="odd"):
+    """Add a derived case of odd sizes, whatever the problem states; none where there is none."""
+
+
 class Peaks(Message[MeasuredPeaks], frozen=True, kw_only=True, tag="peaks"):
     """The measured peaks of this GPU. file: their cache."""
 
@@ -139,6 +143,6 @@ class Forget(Message[None], frozen=True, kw_only=True, tag="forget"):
 
 
 ToJudge = (
-    Load | Longer | Like | Peaks | Draws | Again | Qualify | Unjudged | AddPlan | Measure | Fill | Check
+    Load | Longer | Like | Odd | Peaks | Draws | Again | Qualify | Unjudged | AddPlan | Measure | Fill | Check
     | Prepare | CaptureAgain | Sample | Call | Warm | Forget
 )  # fmt: skip

@@ -1,18 +1,8 @@
-"""The tolerance for outputs, derived from the framework's own error and not from a fixed constant.
+"""The tolerance for outputs, from the framework's own error and not from a fixed constant (docs/evaluation.md, "Whole
+outputs" and "Whole numbers and float8").
 
-- The reference is computed in float64. A candidate's error, relative to the output's scale, may be at most a stated
-  multiple of the framework's own error in the problem's dtype.
-- There is a floor of a few ulp. It grows with the square root of the number of summed terms (`terms`), and with how far
-  rounding of the inputs moves the output.
-- In float64 itself, the framework's error is its float32 error times the ratio of the two precisions.
-- The scale of an output is taken over several draws: a single number may cancel in one of them, while the errors of the
-  summed terms do not.
-- If the framework is exact, the candidate has to be exact, apart from denormals.
-- Whole numbers have to be equal. If rounding changes them (quantized values, the place of a maximum), each may equal
-  float64's result, the framework's, or one that other rounding of intermediate results gives. A float8 has to be
-  between the least and the largest value that rounding explains (`float8`).
-- NaN passes only where the reference has NaN too. On lenient draws (`values.LENIENT`: infinities, large values) any
-  value passes where the reference has NaN, and NaN where it has an infinity.
+In float64 itself the framework's error is its float32 error times the ratio of the two precisions. NaN passes only
+where the reference has NaN too, but for lenient draws (`errors`).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ random or depends on time: the same file always gets the same cases.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -81,15 +81,16 @@ def in_dtype(case: Case, dtype: str, interpreted: bool) -> Case:
     return msgspec.structs.replace(case, dtype=FOR_INTERPRETER if is_wide else dtype)
 
 
-def derive(problem: LoadedProblem, interpreted: bool = False) -> Derived:
+def derive(problem: LoadedProblem, interpreted: bool = False, names: tuple[str, ...] | None = None) -> Derived:
     """The cases that the problem lacks: two small ones, and a held-out one of odd sizes, in the dtype of its timed one.
 
-    interpreted: see `in_dtype`. Raises `ProblemError` for a problem whose sizes depend on values, for which no other
-    case would be of use.
+    interpreted: see `in_dtype`. names: of the cases to derive, whether it lacks them or not. Raises `ProblemError` for
+    a problem whose sizes depend on values, for which no other case would be of use.
     """
-    lacks_small = not any(case.small for case in problem.cases)
-    lacks_odd = not any(case.held_out for case in problem.cases)
-    if not (lacks_small or lacks_odd):
+    if names is None:
+        names = () if any(case.small for case in problem.cases) else (SMALL, SECOND)
+        names += () if any(case.held_out for case in problem.cases) else (ODD,)
+    if not names:
         return Derived()
     base = next(case for case in problem.cases if case.timed)
     try:
@@ -106,15 +107,15 @@ def derive(problem: LoadedProblem, interpreted: bool = False) -> Derived:
     if found.elements > MOST_ELEMENTS:
         why = f"the smallest sizes found have {found.elements:,} elements, and at most {MOST_ELEMENTS:,} are allowed"
         return Derived(left_alone={"": why, **left})
-    wanted = {SMALL: sizes, SECOND: search.second(sizes), ODD: search.odd(sizes)}
-    lacking = {SMALL: lacks_small, SECOND: lacks_small, ODD: lacks_odd}
+    changes: dict[str, Callable[[dict[str, int]], dict[str, int]]] = {
+        SMALL: dict, SECOND: search.second, ODD: search.odd,
+    }  # fmt: skip
     dtype = FOR_INTERPRETER if interpreted and search.is_bfloat16 else base.dtype
     cases: list[Case] = []
-    for name, params in wanted.items():
-        case = Case(
-            name=name, params={**base.params, **params}, dtype=dtype, small=True, held_out=name == ODD, derived=True
-        )
-        if not lacking[name] or any(case.params == one.params for one in cases):
+    for name in names:
+        params = {**base.params, **changes[name](sizes)}
+        case = Case(name=name, params=params, dtype=dtype, small=True, held_out=name == ODD, derived=True)
+        if any(params == one.params for one in cases):
             continue
         if why := fault(problem, case):
             left[""] = f"{name} does not run: {why}"

@@ -2,7 +2,7 @@
 
 | name | the number |
 |---|---|
-| `batch_size` | a module-level number, or the default of an argument of get_inputs or get_init_inputs |
+| `batch_size` | a module-level number, or an argument of get_inputs or get_init_inputs |
 | `input_shape[0]` | an item of a module-level tuple or list; `sizes[0][1]` of one inside it |
 | `get_inputs[2]` | the third whole number in the body of get_inputs (get_init_inputs likewise), from the top |
 """
@@ -54,8 +54,9 @@ def whole_numbers(
     for body in BODIES:
         function = getattr(module, body)
         for one in parameters_of(function):
-            if type(one.default) is int and one.name not in found:
-                found |= dict(_numbers_in(one.name, params.get(one.name, one.default)))
+            given = params.get(one.name, one.default)
+            if int in (type(one.default), type(given)) and one.name not in found:
+                found |= dict(_numbers_in(one.name, given))
         for statement in tree.body:
             if isinstance(statement, ast.FunctionDef) and statement.name == body:
                 for position, literal in enumerate(literals(statement)):

@@ -41,12 +41,9 @@ from kernelwright.worker.stages.verify import place, verify
 
 
 def bench(
-    session: Session,
-    candidates: dict[str, Candidate],
-    names: tuple[str, ...],
-    framework: tuple[str, ...],
+    session: Session, candidates: dict[str, Candidate], names: tuple[str, ...], framework: tuple[str, ...],
     against: str | None = None,
-) -> BenchReport:
+) -> BenchReport:  # fmt: skip
     """Benchmark every implementation on every named case; on all but the small cases if none is named.
 
     against: the row that ratios and verdicts refer to; None for the fastest of the framework's own.

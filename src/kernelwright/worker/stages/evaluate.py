@@ -18,7 +18,7 @@ from kernelwright.worker.stages.measure import estimate, library_shares, measure
 from kernelwright.worker.stages.necessity import imitated, leave_out, superfluous
 from kernelwright.worker.stages.other_plans import judge_configs, judge_surroundings
 from kernelwright.worker.stages.physical import verified_anew
-from kernelwright.worker.stages.served import served
+from kernelwright.worker.stages.served import at_odd_sizes, served
 from kernelwright.worker.stages.subject import Subject
 from kernelwright.worker.stages.verify import verify, verify_strided
 
@@ -73,6 +73,8 @@ def _evaluated(session: Session, candidate: Candidate, purpose: str, incumbent: 
             results = replaced(results, exercise(subject, results, instead))
         if purpose in WHOLE and are_good(results):
             results = replaced(results, judge_surroundings(subject, results))
+        if purpose in WHOLE and are_good(results) and any(one.status is Status.PASSED for one in results):
+            results += at_odd_sizes(subject)
         if purpose == "verify" and are_good(results):
             with subject.stage("configs"):
                 results = replaced(results, judge_configs(subject, results))
@@ -168,30 +170,18 @@ def evaluation(
     judged_source, unjudged = subject.shipped(results) if status in GOOD else (None, ())
     compared = any(result.status in (Status.PASSED, Status.WRONG) for result in results)
     return Evaluation(
-        status=status,
-        reason=reason,
-        killed=killed,
-        results=tuple(results),
+        status=status, reason=reason, killed=killed, results=tuple(results),
         verified_on=None if not compared else "device" if session.processes.on_gpu else "interpreter",
         score_us=stats.geometric_mean([timing.median_us for timing in counted]) if counted else None,
-        timing_kind=counted[0].kind if counted else None,
-        gpu=session.processes.machine.uuid or "",
-        kernels=distinct(subject.resources),
-        compiled=subject.identity(),
-        autotune=subject.autotune,
-        autotune_moved=subject.autotune_moved,
-        stages_s=subject.stages_s,
-        confinement=subject.confinement,
-        log=subject.log,
-        unqualified=session.report.reason,
-        judged_source=judged_source,
+        timing_kind=counted[0].kind if counted else None, gpu=session.processes.machine.uuid or "",
+        kernels=distinct(subject.resources), compiled=subject.identity(), autotune=subject.autotune,
+        autotune_moved=subject.autotune_moved, stages_s=subject.stages_s, confinement=subject.confinement,
+        log=subject.log, unqualified=session.report.reason, judged_source=judged_source,
         unjudged=(*unjudged, *subject.unjudged),
         serves=tuple(dict.fromkeys(one for result in results for one in result.serves)),
-        dead=session.report.dead,
-        constant=session.report.constant,
-        precision=session.loaded().precision,
-        library=session.loaded().library,
-    )
+        dead=session.report.dead, constant=session.report.constant,
+        precision=session.loaded().precision, library=session.loaded().library,
+    )  # fmt: skip
 
 
 def distinct(resources: dict[str, KernelResources]) -> tuple[KernelResources, ...]:

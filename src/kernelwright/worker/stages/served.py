@@ -1,7 +1,8 @@
-"""Cases in place of derived ones that a candidate refuses.
+"""Which sizes a candidate serves: cases in place of derived ones that it refuses, and a case of odd sizes.
 
 Derived sizes are not the problem's own, so a candidate may refuse them. It is then judged at others: those of the
-stated case, with as many numbers of the derived one as it serves.
+stated case, with as many numbers of the derived one as it serves. Where a problem states held-out cases, a candidate
+that fails at odd sizes serves measured sizes only.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import msgspec
 
 from kernelwright.errors import ProblemError
-from kernelwright.model import Case, Scalar
-from kernelwright.worker.judge.messages import Like
-from kernelwright.worker.processes.outcome import Ended
+from kernelwright.model import Case, CaseResult, Property, Scalar, Status
+from kernelwright.worker.judge.messages import Like, Odd
+from kernelwright.worker.processes.outcome import Ended, Lost
 from kernelwright.worker.stages.subject import Subject
+from kernelwright.worker.stages.verify import verify
 
 
 def served(subject: Subject) -> list[Case]:
@@ -28,6 +30,34 @@ def served(subject: Subject) -> list[Case]:
         if (made := _made(subject, stated, case, kept)) and made.params not in [one.params for one in found]:
             found.append(made)
     return found
+
+
+def at_odd_sizes(subject: Subject) -> list[CaseResult]:
+    """The result of a derived case of odd sizes, for a problem that states held-out cases; [] where there is none. A
+    failure there is a property of the candidate."""
+    held_out = [info.case for info in subject.session.loaded().cases if info.case.held_out]
+    if not held_out or any(case.derived for case in held_out):
+        return []
+    try:
+        with subject.leased("exercise"):
+            made = subject.processes.ask_judge(Odd())
+        if not made.cases:
+            return []
+        other, (case,) = subject.beside(made.shapes), made.cases
+        other.record_and_compile([case.name])
+        with other.undisturbed():
+            found = subject.processes.twice_if_lost(lambda: verify(other, case))
+    except ProblemError:
+        return []
+    except (Ended, Lost) as ended:
+        if isinstance(ended, Ended) and ended.whole:
+            raise
+        found = CaseResult(case=made.cases[0].name, status=ended.status, reason=ended.reason)
+    if found.status in (Status.PASSED, Status.NOT_VERIFIED):
+        return [found]
+    sized = Property(name="sized", shown_by="wrong", detail=found.reason)
+    why = f"right at stated sizes and not at others: {found.reason}"
+    return [msgspec.structs.replace(found, status=Status.NOT_VERIFIED, reason=why, serves=(sized,))]
 
 
 def _kept(subject: Subject, stated: Case, case: Case, known: frozenset[str]) -> frozenset[str]:

@@ -489,10 +489,8 @@ class Subject:
     def launches(self, plan: Plan) -> list[Launched]:
         """Resources, number of blocks and bytes of the arguments of each launch of a plan, in order."""
         resources = self.resources
-        return [
-            Launched(resources[self.key(launch)], math.prod(launch.grid), given_bytes(launch))
-            for launch in plan.launches
-        ]
+        return [Launched(resources[self.key(launch)], math.prod(launch.grid), given_bytes(launch))
+                for launch in plan.launches]  # fmt: skip
 
     def identity(self) -> str | None:
         """Hash over the machine code, the order and grids of launches, and the library steps; None if a launch did not
@@ -502,13 +500,10 @@ class Subject:
         if not launched or not launched <= self.resources.keys():  # one of them did not compile
             return None
         described = [
-            [
-                case,
-                [[r.cubin_sha, r.num_warps, blocks] for r, blocks, _ in self.launches(plan)],
-                *([codec.plain(plan.library_calls)] if plan.library_calls else []),
-            ]
+            [case, [[r.cubin_sha, r.num_warps, blocks] for r, blocks, _ in self.launches(plan)],
+             *([codec.plain(plan.library_calls)] if plan.library_calls else [])]
             for case, plan in sorted(plans.items())
-        ]
+        ]  # fmt: skip
         return hashlib.sha256(codec.encode(described)).hexdigest()[:16]
 
 
