@@ -91,6 +91,14 @@ def test_outside_of_what_was_measured_nothing_is_taken(wins: Any, sizes: tuple[i
     assert not verdict(wins, cases, *sizes)
 
 
+def test_a_kernel_that_is_wrong_at_some_sizes_serves_measured_ones_only(wins: Any) -> None:
+    cases = [win([[64, 64]], 10.0, 20.0), win([[256, 64]], 10.0, 20.0)]
+    place = (("float32", 2),), (128, 64), "eager", "calls"
+    assert wins.verdict(cases, *place)[0]
+    assert wins.verdict(cases, *place, True) == (False, "not measured, and the kernel is wrong at some sizes")
+    assert wins.verdict(cases, place[0], (64, 64), "eager", "calls", True)[0]
+
+
 def test_an_odd_size_between_multiples_of_sixteen_is_not_taken(wins: Any) -> None:
     even = [win([[64, 64]], 10.0, 20.0), win([[128, 64]], 11.0, 30.0)]
     odd = [win([[63, 64]], 10.0, 20.0), win([[127, 64]], 11.0, 30.0)]

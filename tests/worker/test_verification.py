@@ -263,6 +263,14 @@ def test_beside_stated_held_out_cases_a_failure_at_odd_sizes_is_a_property(
     assert "derived_odd" not in {one.case for one in worker.evaluate(candidate, "search").results}
 
 
+def test_a_verification_of_stated_cases_alone_derives_none(worker: ProcessWorker, tmp_path: Path) -> None:
+    (tmp_path / "stated.py").write_text(STATED)
+    worker.load(str(tmp_path / "stated.py"), Loading(which="stated"))
+    candidate = softmax("rows -= cols % 2", "softmax[(rows,)](x, out, cols, x.stride(0), STABLE=True, BLOCK=128)")
+    evaluation = worker.evaluate(candidate, "verify")
+    assert (evaluation.status, shown_by(evaluation)) == (Status.PASSED, [])
+
+
 def test_a_case_of_odd_sizes_verifies_nothing_alone(worker: ProcessWorker, tmp_path: Path) -> None:
     """No stated case runs without a GPU."""
     if worker.environment().device is not None:

@@ -78,6 +78,7 @@ class Session:
         self._problem: to_judge.Load | None = None
         self._info: ProblemInfo | None = None
         self._shapes: tuple[CaseShape, ...] = ()
+        self.which = AS_KEPT.which
         self._qualified: dict[tuple[str, bool], CaseQualification | str] = {}
         self.report = UNCHECKED
         """The qualification of the problem, set by `qualify`; every evaluation repeats it."""
@@ -94,7 +95,7 @@ class Session:
         them. If this raises, no problem is loaded."""
         with self.processes.lease:
             self._problem, self._info, self._shapes = None, None, ()
-            self.ahead = None
+            self.ahead, self.which = None, loading.which
             self._qualified.clear()
             self.report = UNCHECKED
             read = self.processes.read(to_judge.Load(path=path, loading=loading))
