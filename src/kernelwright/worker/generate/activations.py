@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernelwright.worker.generate.half_factors import HALF
+from kernelwright.worker.reference.instance import HALF
 
 LIMIT = 20.0
 """From here on tanh(log(1 + exp(x))) is 1 in any precision."""

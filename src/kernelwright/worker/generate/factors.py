@@ -20,9 +20,10 @@ from torch._inductor.kernel_inputs import MMKernelInputs
 from torch._inductor.lowering import lowerings
 from torch._inductor.virtualized import V
 
-from kernelwright.worker.generate.half_factors import HALF, WITH_DTYPE
+from kernelwright.worker.generate.half_factors import WITH_DTYPE
 from kernelwright.worker.generate.hints import value_of
 from kernelwright.worker.generate.replacing import replaced
+from kernelwright.worker.reference.instance import HALF
 
 aten = torch.ops.aten
 

@@ -16,10 +16,9 @@ from torch._guards import detect_fake_mode
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 
-aten = torch.ops.aten
+from kernelwright.worker.reference.instance import HALF
 
-HALF = (torch.float16, torch.bfloat16)
-"""Dtypes of half precision."""
+aten = torch.ops.aten
 
 WITH_DTYPE: dict[Any, Any] = {one.default: one.dtype for one in (aten.mm, aten.bmm) if "dtype" in one.overloads()}
 """Products of two factors, and the same products whose result has a dtype of its own."""

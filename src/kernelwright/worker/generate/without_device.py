@@ -11,7 +11,7 @@ from torch import SymFloat, SymInt, Tensor
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.overrides import TorchFunctionMode
 
-from kernelwright.worker.generate.half_factors import HALF
+from kernelwright.worker.reference.instance import HALF
 
 aten = torch.ops.aten
 

@@ -24,6 +24,7 @@ from kernelwright.worker.judge.untouched import same_values, untouched
 from kernelwright.worker.reference import signal, values, varied, weights
 from kernelwright.worker.reference.drawn import require_same_sizes
 from kernelwright.worker.reference.instance import (
+    HALF,
     Instance,
     Specs,
     Watching,
@@ -236,7 +237,7 @@ def judged(
 
 def narrowed(exact: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """An output in float64 as it is kept: in float32, which holds more digits than half precision needs."""
-    return exact.float() if dtype in tolerance.HALF and exact.is_floating_point() else exact
+    return exact.float() if dtype in HALF and exact.is_floating_point() else exact
 
 
 def chosen_otherwise(
@@ -352,7 +353,7 @@ def as_right(
     """For each output of whole numbers, what is right besides the result in float64: the framework's, and the smallest
     and the largest when intermediate results are rounded in other ways. The latter two also for an output that forward
     itself rounds to half precision, if the framework has no error there: the next draw may show one."""
-    halves = [e.dtype in tolerance.HALF and bool(same_values(p, e).all()) for p, e in zip(produced, exact, strict=True)]
+    halves = [e.dtype in HALF and bool(same_values(p, e).all()) for p, e in zip(produced, exact, strict=True)]
     others = [[p] if tolerance.is_whole(p.dtype) else [] for p in produced]
     is_rounded = any(isinstance(one, torch.Tensor) and one.is_floating_point() for one in instance.inputs)
     if any(halves) or (any(others) and is_rounded):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from kernelwright.worker.reference.instance import is_float8
+from kernelwright.worker.reference.instance import HALF, is_float8
 from kernelwright.worker.reference.pieces import CHUNK
 
 MULTIPLES = {
@@ -28,8 +28,6 @@ kernels reach 2.1, a sequential sum of 4096 terms 8, tf32 or fp16 operands over 
 
 ROUNDED_FACTORS = (4.0, 2.0)
 """The multiples if the framework rounds the factors of float32 products to TF32; the same as for half precision."""
-
-HALF = (torch.float16, torch.bfloat16)
 
 MOST_RMS = dict.fromkeys(HALF, 2.0**-6)
 """Limit on the multiple of the framework's own rms error on the problem's own inputs, relative to the output's rms. An

@@ -24,10 +24,10 @@ from kernelwright.worker.models.regions import (
     value_of,
 )
 from kernelwright.worker.models.sizes import Names
+from kernelwright.worker.reference.instance import HALF
 
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 METHODS = frozenset({"view", "reshape", "permute", "expand", "unsqueeze", "squeeze", "transpose", "clone"})
-HALF = (torch.bfloat16, torch.float16)
 LEFT_OUT = ("layout", "pin_memory")
 INIT = "    def __init__(self, {numbers}):\n        super().__init__()\n        {stored} = {numbers}\n\n"
 

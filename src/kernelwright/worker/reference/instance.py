@@ -26,6 +26,9 @@ T = TypeVar("T")
 
 Input = Tensor | Scalar | None
 
+HALF = (torch.float16, torch.bfloat16)
+"""Dtypes of half precision."""
+
 
 @dataclass(frozen=True)
 class Instance:

@@ -19,14 +19,13 @@ from torch.fx import GraphModule, Node
 
 from kernelwright.devices.first_configs import tile_of_product
 from kernelwright.model import Structure
+from kernelwright.worker.reference.instance import HALF
 from kernelwright.worker.structures.arguments import Arguments
 from kernelwright.worker.structures.elementwise import FLOATS
 from kernelwright.worker.structures.found import Found
 from kernelwright.worker.structures.fused import B, Fused, M, N, factors, fused, listed
 from kernelwright.worker.structures.linear import MOST_ROWS
 from kernelwright.worker.structures.masks import hint_of
-
-HALF = (torch.float16, torch.bfloat16)
 
 LEAST_WORK = 1 << 28
 """Multiplications. A product with fewer takes about as long as a launch: an H200 multiplies 2^28 in 0.7 us."""
