@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import functools
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
+from imports import TESTS
 from judged import judge_of, refusals
 from kernelwright.worker.judge import answer, elementwise, rounding
 from kernelwright.worker.judge.choices import CHOICES, Choosing
@@ -143,6 +148,41 @@ def test_an_honest_kernel_passes_and_is_refused_without_its_row(
     assert refusal(tmp_path, monkeypatch, name) == ""
     monkeypatch.delitem(ROWS if name in ROWS else CHOICES, name)
     assert refusal(tmp_path, monkeypatch, name)
+
+
+FILES = {
+    "scores that are computed twice": "causal_shares/scores_computed_twice",
+    "sums of products in another order": "causal_shares/scores_computed_twice",
+    "the saved logarithm of a sum": "sharp_softmax/of_saved_sum",
+    "functions composed of others": "softcap/by_sigmoid",
+    "a product with a reciprocal": "int8_rows/by_reciprocal",
+    "a mean by division": "squares_about_mean/mean_by_reciprocal",
+    "a variance about a rounded mean": "row_variances/mean_by_reciprocal",
+    "factors in another order": "row_products/from_the_last",
+    "equal values in any order": "largest_place/the_last",
+    "the first of values that rounding moves": "nearest_code/in_order",
+    "a cast of no whole number": "share_codes/clamped",
+    "a NaN of a draw's infinities": "earlier_shares/first_row_apart",
+}
+"""By row: a kernel of tests/honest, where a worker judges it too."""
+
+
+@pytest.fixture(scope="module")
+def reasons() -> dict[str, tuple[str, str]]:
+    """By row, why its file is refused with it and without it, in Triton's interpreter."""
+    asked = [f"{row}={file}" for row, file in FILES.items()]
+    done = subprocess.run(
+        [sys.executable, TESTS / "row_files.py", *asked], capture_output=True, text=True, check=True,
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+    )  # fmt: skip
+    return {row: tuple(both) for row, both in json.loads(done.stdout.splitlines()[-1]).items()}
+
+
+@pytest.mark.parametrize("row", FILES)
+def test_a_kernel_file_passes_and_is_refused_without_its_row(reasons: dict[str, tuple[str, str]], row: str) -> None:
+    with_it, without_it = reasons[row]
+    assert with_it == ""
+    assert without_it
 
 
 def halved(x: Tensor) -> Tensor:
@@ -304,5 +344,5 @@ def test_a_wrong_kernel_is_refused_where_no_condition_keeps_a_row_back(
 
 def test_the_table_is_short() -> None:
     assert len({name for row in ROWS.values() for name in row.operators}) + len(CHOICES) <= 40
-    assert KERNELS.keys() == WRONG.keys()
+    assert KERNELS.keys() == WRONG.keys() == FILES.keys()
     assert KERNELS.keys() | ON_A_GPU == {**ROWS, **CHOICES}.keys()

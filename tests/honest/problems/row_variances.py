@@ -1,0 +1,23 @@
+"""The variance of each row."""
+
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x.var(-1, correction=0)
+
+
+CASES = [
+    dict(name="ragged", dtype="float32", small=True, rows=3, columns=41),
+    dict(name="timed", dtype="float32", rows=33, columns=63),
+]
+
+
+def get_inputs(rows=33, columns=63):
+    return [torch.randn(1, rows, columns)]
+
+
+def get_init_inputs():
+    return []
