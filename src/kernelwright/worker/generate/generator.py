@@ -14,7 +14,7 @@ from kernelwright.devices import find_target
 from kernelwright.errors import ProblemError
 from kernelwright.model import AS_KEPT, Case, Generated
 from kernelwright.worker.generate.messages import Generate
-from kernelwright.worker.judge.answer import refuse_random
+from kernelwright.worker.judge.usable import refuse_random
 from kernelwright.worker.plan.library import allow_tf32
 from kernelwright.worker.processes.channel import Channel, Done, Fault
 from kernelwright.worker.processes.commands import Options

@@ -23,9 +23,10 @@ from kernelwright.model import Case, Drawn, TensorSpec
 from kernelwright.worker.bounds.case_work import case_work
 from kernelwright.worker.bounds.work import Work
 from kernelwright.worker.judge import fairness, tolerance
-from kernelwright.worker.judge.answer import Answer, answered, as_described, chosen_alike, refuse_random
+from kernelwright.worker.judge.answer import Answer, chosen_alike
 from kernelwright.worker.judge.counts import TermCounts
 from kernelwright.worker.judge.kept import Kept
+from kernelwright.worker.judge.usable import answered, as_described, refuse_random
 from kernelwright.worker.plan.plan import AGAIN, AGAIN_FEW
 from kernelwright.worker.reference import signal, values, varied
 from kernelwright.worker.reference.instance import Specs, compulsory_bytes, is_out_of_memory

@@ -263,11 +263,9 @@ def allowed(
     most_rms = max(most_rms, least_rms)
     return Allowed(
         max_rel=max(largest * max(e.against(scale).max_rel for e in own), ulp + 4 * (accumulated + computed * moved)),
-        rms_rel=min(max(rms * max(e.against(scale).rms_rel for e in own), least_rms), most_rms),
-        exact=False,
-        scale=scale,
-        most_rms=most_rms,
-    )
+        rms_rel=min(max(rms * max(e.against(scale).rms_rel for e in own), least_rms), most_rms), exact=False,
+        scale=scale, most_rms=most_rms,
+    )  # fmt: skip
 
 
 def multiples_of(dtype: torch.dtype) -> tuple[float, float]:

@@ -90,14 +90,10 @@ def qualification(draws: Draws, case: str) -> CaseQualification:
             is_fault = name.startswith("input ") and not is_written_only and is_read(draws, case, position)
             (unused if is_fault else dead).append(name)
     return CaseQualification(
-        case=case,
-        answers=tuple(answer for answer in trivial if answer is not None),
-        ignored=tuple(ignored),
-        constant=tuple(constant),
-        dead=tuple(dead),
-        unused=tuple(unused),
+        case=case, answers=tuple(answer for answer in trivial if answer is not None), ignored=tuple(ignored),
+        constant=tuple(constant), dead=tuple(dead), unused=tuple(unused),
         rounded=tuple(output for output in range(count) if rounded[output]),
-    )
+    )  # fmt: skip
 
 
 def _asked(draws: Draws, case: str, trivial: Trivial) -> TrivialAnswer | None:

@@ -23,11 +23,9 @@ def outside(arena: torch.Tensor, layout: Layout, poison: int) -> str:
 
 
 def needlessly_changed(
-    answer: Answer,
-    left_alone: Mapping[str, torch.Tensor],
-    left: Mapping[str, torch.Tensor],
+    answer: Answer, left_alone: Mapping[str, torch.Tensor], left: Mapping[str, torch.Tensor],
     before: Mapping[str, torch.Tensor],
-) -> str:
+) -> str:  # fmt: skip
     """Says that elements of an input were changed that forward leaves alone; "" if none were. left_alone: which
     elements those are. left, before: the input's values after and before the call."""
     for name, where in left_alone.items():
@@ -37,12 +35,9 @@ def needlessly_changed(
 
 
 def inputs_changed(
-    arena: torch.Tensor,
-    layout: Layout,
-    poison: int,
-    bound: Sequence[tuple[Buffer, torch.Tensor, torch.Tensor]],
+    arena: torch.Tensor, layout: Layout, poison: int, bound: Sequence[tuple[Buffer, torch.Tensor, torch.Tensor]],
     changed: Mapping[int, str],
-) -> str:
+) -> str:  # fmt: skip
     """Says which bytes of inputs and parameters were written that may not be; "" if none were. bound: buffers, what
     is in them now, and what was. changed: names of the inputs that forward changes, by id of their buffer."""
     for buffer, target, source in bound:

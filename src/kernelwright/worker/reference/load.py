@@ -107,21 +107,15 @@ def load_problem(path: str) -> LoadedProblem:
     check_cases(file, tree, module, (*cases, *tried), arguments)
     problem = LoadedProblem(
         name=file.parent.name if owns_folder else file.stem,
-        format="native" if owns_folder or hasattr(module, "CASES") else "kernelbench",
-        source=source,
-        docstring=docstring_of(module),
-        cases=cases,
-        file=file,
-        tree=tree,
-        arguments=arguments,
+        format="native" if owns_folder or hasattr(module, "CASES") else "kernelbench", source=source,
+        docstring=docstring_of(module), cases=cases, file=file, tree=tree, arguments=arguments,
         modules=own_modules(file) if owns_folder else {},
         layouts=stated_choice(file, module, "LAYOUTS", ("dense", "any"), beside.layouts),
         precision=stated_choice(file, module, "PRECISION", ("ieee", "tf32"), beside.precision),
         mutates=stated_mutates(file, module, beside),
-        gradients=stated_choice(file, module, "GRADIENTS", (False, True)),
-        stated=beside.stated,
+        gradients=stated_choice(file, module, "GRADIENTS", (False, True)), stated=beside.stated,
         library=beside.library or stated_choice(file, module, "LIBRARY", LIBRARIES),
-    )
+    )  # fmt: skip
     usable = [case for case in tried if accepted(partial(problem.specs, case)) is not None]
     return replace(problem, cases=(*usable, *cases)) if tried else problem
 
@@ -158,13 +152,9 @@ class LoadedProblem:
     """What has a gradient, by case, its parameters and its dtype: forward is run once to find out."""
 
     def instance(
-        self,
-        case: Case,
-        *,
-        seed: int,
-        device: str = "cpu",
+        self, case: Case, *, seed: int, device: str = "cpu",
         drawn_in: contextlib.AbstractContextManager[Any] | None = None,
-    ) -> Instance:
+    ) -> Instance:  # fmt: skip
         """The reference and the inputs of `case`; the same arguments give the same values. drawn_in: for the inputs.
 
         All tensors are created on `device` directly. Floating-point inputs, parameters and buffers are cast to the
@@ -194,16 +184,9 @@ class LoadedProblem:
                 refuse_unsendable(self.file, name, value)
         mutates = mutated_leaves(self.file, self.mutates, dict(zip(input_names, inputs, strict=True)))
         made = Instance(
-            reference,
-            tuple(inputs),
-            tuple(init_inputs),
-            input_names,
-            init_names,
-            self.file,
-            mutates,
-            arguments=nesting,
-            keywords=keywords,
-        )
+            reference, tuple(inputs), tuple(init_inputs), input_names, init_names, self.file, mutates,
+            arguments=nesting, keywords=keywords,
+        )  # fmt: skip
         if not self.gradients:
             return made
         refuse_undifferentiable(made)

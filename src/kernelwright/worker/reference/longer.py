@@ -28,12 +28,9 @@ judged."""
 
 
 def longer(
-    problem: LoadedProblem,
-    judged: Sequence[Case],
-    large: Case,
-    parts: Mapping[str, float] | None = None,
+    problem: LoadedProblem, judged: Sequence[Case], large: Case, parts: Mapping[str, float] | None = None,
     traces: dict[str, Trace | None] | None = None,
-) -> Iterator[tuple[Case, tuple[str, ...]]]:
+) -> Iterator[tuple[Case, tuple[str, ...]]]:  # fmt: skip
     """Cases with sizes of `large` that are larger than in each judged case, and the names of these sizes.
 
     Each has one such size, or as much of it as fits, and all others as the smallest judged case has them. Then follow

@@ -68,13 +68,10 @@ def bench(
     else:
         cases = [estimated_case(info, subjects) for info in chosen]
     return BenchReport(
-        problem=session.loaded().name,
-        environment=session.environment(),
+        problem=session.loaded().name, environment=session.environment(),
         cases=tuple(msgspec.structs.replace(one, implementations=(*one.implementations, *failed)) for one in cases),
-        unqualified=session.report.reason,
-        library=session.loaded().library,
-        dtype=session.loaded().dtype,
-    )
+        unqualified=session.report.reason, library=session.loaded().library, dtype=session.loaded().dtype,
+    )  # fmt: skip
 
 
 def estimated_case(info: CaseInfo, subjects: dict[str, Subject]) -> BenchCase:
@@ -147,12 +144,9 @@ def measured_case(
         del finished[row.name]
     found = case_report(info, [*sorted(finished.values(), key=lambda row: row.name not in FRAMEWORK), *failed])
     return msgspec.structs.replace(
-        found,
-        order_seed=sampled.seed,
-        exchanged_after=sampled.half,
-        noise_floor=sampled.floor.fraction,
+        found, order_seed=sampled.seed, exchanged_after=sampled.half, noise_floor=sampled.floor.fraction,
         noise_floor_source=sampled.floor.source,
-    )
+    )  # fmt: skip
 
 
 def failures(
@@ -218,10 +212,6 @@ def timed_failure(info: CaseInfo, row: Implementation, subject: Subject) -> Impl
 
 def case_report(info: CaseInfo, rows: list[Implementation]) -> BenchCase:
     return BenchCase(
-        case=info.case.name,
-        held_out=info.case.held_out,
-        bound_us=info.bound.bound_us,
-        bound_by=info.bound.bound_by,
-        bound_kind="stated" if info.bound.bound_by in info.bound.stated else "derived",
-        implementations=tuple(rows),
-    )
+        case=info.case.name, held_out=info.case.held_out, bound_us=info.bound.bound_us, bound_by=info.bound.bound_by,
+        bound_kind="stated" if info.bound.bound_by in info.bound.stated else "derived", implementations=tuple(rows),
+    )  # fmt: skip

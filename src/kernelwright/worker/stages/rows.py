@@ -102,11 +102,9 @@ def try_row(name: str, ask: Callable[[], T]) -> T | Implementation:
 
 
 def sample_in_halves(
-    rows: list[Row],
-    draw: random.Random,
-    reference: Callable[[list[Row]], Row | None],
+    rows: list[Row], draw: random.Random, reference: Callable[[list[Row]], Row | None],
     observe: Callable[[], None] = lambda: None,
-) -> tuple[int, list[Row], list[Implementation]]:
+) -> tuple[int, list[Row], list[Implementation]]:  # fmt: skip
     """Sample until every ratio to the reference is known precisely or time is up, then as many rounds again with places
     exchanged. Returns the number of rounds of the first half, the rows that were sampled in both halves, and the rows
     whose second capture failed.

@@ -63,11 +63,9 @@ def sample_once(
     seed = secrets.randbits(32)
     readings: list[Clocks | None] = []
     half, kept, lost = sample_in_halves(
-        rows,
-        random.Random(seed),
-        lambda among: reference_row(among, against),
+        rows, random.Random(seed), lambda among: reference_row(among, against),
         lambda: readings.append(clocks_now(processes, copied.original if isinstance(copied, Row) else None)),
-    )
+    )  # fmt: skip
     clocks, floor = clocks_over(readings), floor_of(kept, copied, lost, half)
     shown = [row for row in kept if row.name != COPY]
     reference = reference_row(shown, against)
@@ -109,19 +107,9 @@ def row_result(
         if row.name not in FRAMEWORK and row is not reference and floor.fraction is not None:
             word = verdict(reference.rounds_us, row.rounds_us, half, floor.fraction)
     return Implementation(
-        name=row.name,
-        status=Status.PASSED,
-        median_us=middle,
-        ci95_us=stats.median_ci(row.rounds_us),
-        call_us=call_us,
-        issue_us=issue_us,
-        warm_us=row.ask(Warm(key=row.name)),
-        speedup=speedup,
-        speedup_ci95=interval,
-        verdict=word,
-        fraction_of_bound=info.bound.bound_us / middle,
-        below_bound=below_bound(info.bound, middle),
-        samples_us=tuple(row.rounds_us),
-        method=row.method,
+        name=row.name, status=Status.PASSED, median_us=middle, ci95_us=stats.median_ci(row.rounds_us),
+        call_us=call_us, issue_us=issue_us, warm_us=row.ask(Warm(key=row.name)), speedup=speedup,
+        speedup_ci95=interval, verdict=word, fraction_of_bound=info.bound.bound_us / middle,
+        below_bound=below_bound(info.bound, middle), samples_us=tuple(row.rounds_us), method=row.method,
         clocks=clocks,
-    )
+    )  # fmt: skip
