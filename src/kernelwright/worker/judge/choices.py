@@ -187,6 +187,8 @@ class Choosing(TorchDispatchMode):
     def with_nan(self, func: Any, made: Tensor, given: dict[str, Any]) -> Tensor:
         """A result without NaN, or with the NaN of its input where this run keeps them: of a mask of minus infinity,
         with what is NaN where that is added."""
+        if not isinstance(given["self"], Tensor):
+            return made  # `where` of two numbers
         least = given.get("value", given.get("other"))
         lost = given["self"].isnan() if least is None else (given["self"] + least).isnan() & (made == -torch.inf)
         self.met_nan |= bool(lost.any())
