@@ -56,6 +56,7 @@ TRANSFORMS: dict[str, Callable[[Tensor], Tensor]] = {
     "both sides of it": lambda x: torch.view_as_real(torch.fft.fft(x)),
     "and back": lambda x: torch.fft.irfft2(torch.fft.rfft2(x) * 2, s=x.shape[-2:]),
     "of complex numbers": lambda x: torch.view_as_real(torch.fft.ifft(torch.fft.fft2(x) * 1j)),
+    "in the middle": lambda x: torch.view_as_real(torch.fft.fftshift(torch.fft.fft(x))),
     "of windows": lambda x: torch.view_as_real(spectrum(x)),
 }
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._decomp import decomposition_table
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
@@ -50,6 +51,8 @@ class _Pairs(TorchDispatchMode):
             made = NotImplemented
             if any(map(_is_pair, leaves)):
                 made = ComplexTensor.__torch_dispatch__(func, types, args, named)
+                if made is NotImplemented and func in decomposition_table:  # it moves elements
+                    made = decomposition_table[func](*args, **named)
             elif any(isinstance(one, torch.dtype) and one.is_complex for one in leaves):
                 made = func.decompose(*args, **named)
                 if made is NotImplemented and not any(isinstance(one, complex | Tensor) for one in leaves):
