@@ -148,6 +148,15 @@ def test_a_bilinear_layer_is_a_product_and_a_sum() -> None:
     torch.testing.assert_close(found, layer(x, y))
 
 
+@pytest.mark.parametrize("aligned", [True, False])
+def test_samples_of_a_volume_are_sums_over_eight_corners(aligned: bool) -> None:
+    volume, grid = torch.randn(2, 3, 4, 5, 6), 2.4 * torch.rand(2, 3, 2, 7, 3) - 1.2
+    sample = partial(F.grid_sample, volume, grid, align_corners=aligned)
+    found, called = operators_of(sample)
+    assert "grid_sampler_3d.default" not in called
+    torch.testing.assert_close(found, sample())
+
+
 def test_resizing_to_the_size_that_is_there_is_a_copy() -> None:
     x = torch.randn(1, 2, 3, 4)
     for size, name in ((x.shape[2:], "clone"), ((3, 5), "upsample_bilinear2d")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -225,6 +226,29 @@ def _interpolate(input: Tensor, size: Any = None, *args: Any, **named: Any) -> T
     return input.clone() if is_same else None
 
 
+def _grid_sample(
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> Tensor | None:
+    """`grid_sample` of volumes with zeros around them, which torch does not decompose; None of others."""
+    if input.dim() != 5 or (mode, padding_mode) != ("bilinear", "zeros"):
+        return None
+    sizes, places, made = input.shape[:1:-1], grid.unbind(-1), torch.zeros((), dtype=input.dtype, device=input.device)
+    sides = [(((at + 1) / 2) * (size - 1) if align_corners else ((at + 1) * size - 1) / 2, size)
+             for at, size in zip(places, sizes, strict=True)]  # fmt: skip
+    for corner in itertools.product((0, 1), repeat=3):
+        index, weight = torch.zeros_like(places[0], dtype=torch.int64), torch.ones_like(places[0])
+        is_inside = weight > 0
+        for above, (at, size) in [*zip(corner, sides, strict=True)][::-1]:
+            place = at.floor() + above
+            weight = weight * (1 - (at - place).abs())
+            is_inside = is_inside & (place >= 0) & (place < size)
+            index = index * size + torch.where(is_inside, place, 0).long()
+        index, is_inside = index.flatten(1).unsqueeze(1).expand(-1, input.shape[1], -1), is_inside.unsqueeze(1)
+        found = input.flatten(2).gather(2, index).view(*input.shape[:2], *grid.shape[1:4])
+        made = made + torch.where(is_inside, found * weight.unsqueeze(1), 0.0)
+    return made
+
+
 def _attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
     is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
@@ -250,5 +274,6 @@ def _attention(
 COMPOSED: Mapping[Any, Callable[..., Tensor | None]] = {
     torch.nn.functional.embedding_bag: _bag, torch.nn.functional.bilinear: _bilinear, torch.cdist: _cdist,
     torch.stft: _stft, torch.nn.functional.interpolate: _interpolate,
+    torch.nn.functional.grid_sample: _grid_sample,
     torch.nn.functional.one_hot: _one_hot, torch.nn.functional.scaled_dot_product_attention: _attention,
 }  # fmt: skip
