@@ -141,7 +141,10 @@ def _capture(instance: Instance, symbols: Symbols) -> Capture:
     pairs = tuple(name for name, tensor in given.items() if tensor.is_complex())
     given |= {name: torch.view_as_real(given[name]) for name in pairs}
     tensors = {name: _on_device(tensor, device) for name, tensor in given.items()}
-    symbols.plain = {text: one for text, one in plain(instance).items() if text in symbols.differing}
+    numbers = {text: one for text, one in plain(instance).items() if text in symbols.differing}
+    own = [*map(as_argument, instance.input_names)]
+    symbols.arguments = {text: one for text, one in numbers.items() if type(one) is SymInt and text not in own}
+    symbols.plain = {text: one for text, one in numbers.items() if text not in symbols.arguments}
     tensors = symbols.keep_untold(tensors)
 
     def forward(*values: Any) -> list[Tensor]:

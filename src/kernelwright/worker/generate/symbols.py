@@ -83,6 +83,7 @@ class Symbols:
     ) -> None:  # fmt: skip
         self.given, self.differing, self.keeps_all = given, differing, keeps_all
         self.plain: Mapping[str, Any] = {}
+        self.arguments: Mapping[str, Any] = {}
         self.env = ShapeEnv(duck_shape=False, specialize_zero_one=True, allow_scalar_outputs=False)
         self.env.unique_ids = _ids
         self.cases = cases
@@ -140,9 +141,10 @@ class Symbols:
             self.env.evaluate_expr(sympy.Eq(one, self.values[one]))
 
     def keep_untold(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Keep the values of the symbols that no shape tells, divisors first: a known divisor may tell a dividend. A
-        sum that is a side, such as the rows of one table for many fields, becomes a symbol first. A dividend whose
-        quotients are all told, such as the side of an image beside those of its levels, may be needed by nothing.
+        """Keep the values of the symbols that nothing tells: no shape, and no argument of the constructor, which are
+        read only for these. Divisors first: a known divisor may tell a dividend. A sum that is a side, such as the rows
+        of one table for many fields, becomes a symbol first. A dividend whose quotients are all told, such as the side
+        of an image beside those of its levels, may be needed by nothing.
 
         Returns the tensors. A side that is a number then and differs between cases, such as the third power of a
         number, or the length of a list, is a symbol of its own, with all sides that are as long in each case."""
@@ -150,8 +152,12 @@ class Symbols:
             if not side.is_Symbol and not side.free_symbols & Told(self, tensors).direct.keys():
                 self._stand_for(side)
         while untold := self._needed(Told(self, tensors)):
-            divisors = [one for one in untold if any(one == divisor for _, divisor, _ in self.quotients.values())]
-            self.keep(divisors or untold)
+            untold = [one for one in untold if any(one == by for _, by, _ in self.quotients.values())] or untold
+            telling = {text: one for text, one in self.arguments.items()
+                       if text not in self.plain and not self.of(one).free_symbols.isdisjoint(untold)}  # fmt: skip
+            self.plain = {**self.plain, **telling}
+            if not telling:
+                self.keep(untold)
         made: dict[tuple[str, ...], Any] = {}
 
         def apart(text: str, one: Any) -> Any:

@@ -123,15 +123,13 @@ def whole_quotient(dividend: sympy.Expr, divisor: sympy.Expr) -> sympy.Expr | No
 RESERVED = frozenset({"torch", "triton", "tl", "kernel_function", "max", "min", "tuple", "float"})
 
 
-def named(symbols: Symbols, told: Told, others: frozenset[str]) -> dict[sympy.Symbol, str]:
+def named(symbols: Symbols, told: Told, taken: frozenset[str]) -> dict[sympy.Symbol, str]:
     """A name of the host code for each symbol: the problem's own, or that of the side that it is read from."""
     found = {one: text.name for one, text, _ in told.solved if text.is_Symbol and text.name.isidentifier()}
-    arguments = {text.partition("[")[0] for text in symbols.plain}
+    taken |= {text.partition("[")[0] for text in symbols.plain}
     for one, name in symbols.names.items():
         if one in found:
             continue
-        its_own = {name} if type(size := symbols.plain.get(name)) is SymInt and symbols.of(size) == one else set()
-        taken = others | (arguments - its_own)
         quotient, at = symbols.quotients.get(one), told.direct.get(one)
         if quotient is not None or one in symbols.sides:
             base = found[symbols.sides[one]] if quotient is None else _base(quotient, symbols, found)
