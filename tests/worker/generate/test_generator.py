@@ -364,6 +364,7 @@ def test_a_problem_becomes_a_candidate_that_is_right_at_other_sizes(
 ) -> None:
     example = EXAMPLES[name]
     found = generated(shared_worker, folder, example.text, Loading(library=example.library))
+    assert found.captures, found.reason
     assert found.captures[0].sizes is not None, found.reason
     source = candidate_text(found, example.library)
     assert [words for words in example.has if words not in source] == []

@@ -97,9 +97,15 @@ def test_what_elementwise_operators_compute_is_what_pytorch_computes(programs: P
         )
 
 
-@pytest.mark.parametrize("function", [torch.cumsum, torch.softmax, torch.flip], ids=["cumsum", "softmax", "flip"])
-def test_what_reads_other_elements_is_not_elementwise(function: Callable[..., torch.Tensor]) -> None:
-    graph = make_fx(lambda x: function(x, (0,) if function is torch.flip else 0))(torch.rand(3)).graph
+OTHERS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "cumsum": lambda x: x.cumsum(0), "softmax": lambda x: torch.softmax(x, 0), "flip": lambda x: x.flip(0),
+    "gcd": lambda x: torch.gcd(x, x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_reads_other_elements_or_calls_a_function_of_pytorch_is_not_elementwise(name: str) -> None:
+    graph = make_fx(lambda x: OTHERS[name](x))(torch.ones(3, dtype=torch.int64 if name == "gcd" else None)).graph
     (node,) = (one for one in graph.nodes if one.op == "call_function")
     assert not is_elementwise(node)
     with pytest.raises(NotWritten):

@@ -104,6 +104,8 @@ def _text(target: OpOverload, args: tuple[Any, ...], kwargs: tuple[tuple[str, An
                 rest, named = torch.fx.node.map_arg((node.args, node.kwargs), known.__getitem__)
                 known[node] = lowerings[node.target](*rest, **named)
             made = known[graph.output_node().args[0]].data.data
+            if not isinstance(made, Pointwise):  # Inductor calls a function of PyTorch
+                raise NotWritten(target)
             return in_triton(str(made.inner_fn([0] * len(made.ranges)).value))
         except (UnknownText, KeyError) as error:
             raise NotWritten(target) from error
