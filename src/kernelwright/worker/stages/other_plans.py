@@ -70,8 +70,9 @@ def judge_surroundings(subject: Subject, results: list[CaseResult]) -> CaseResul
     judged = [_computed(subject, subject.plans[case])]
     for surroundings, other in subject.recorded_in(tuple(OTHERS), case).items():
         (where, cure), is_planned = OTHERS[surroundings], case in other.plans
+        is_usual = subject.session.loaded().gradients and surroundings == "training"
         found = _result(other.compile_plans, case, judged)
-        if is_planned and found.status in FAILED:
+        if (is_planned or is_usual) and found.status in FAILED:
             return msgspec.structs.replace(found, reason=f"{where}: {found.reason}")
         if found.status is Status.PASSED:
             subject.taken[case] |= other.taken[case]
