@@ -20,7 +20,7 @@ def function(*lines: str) -> str:
 
 
 def constructor(line: str) -> str:
-    return f"class C:\n    def __init__(self):\n        {line}\n"
+    return f"class C(nn.Module):\n    def __init__(self):\n        {line}\n"
 
 
 PASSED_ON = """
@@ -42,8 +42,8 @@ REFUSED = {
     "a container that an import and a call read": ("A = [1]\nB = f(A)\ndef f(x):\n    g(A)\n", 1, "module-level"),
     "a container that a function in a call reads": ("A = [1]\nB = A\ndef f(x):\n    g(lambda: A)\n", 1, "module-level"),
     "an iterator that an import reads": ("A = iter(())\nB = f(A)\n", 1, "an iterator keeps its place"),
-    "global": (function("global y"), 2, "through global or nonlocal"),
-    "nonlocal": ("def f(y):\n    def g():\n        nonlocal y\n", 3, "through global or nonlocal"),
+    "global": (function("global y", "y = x"), 2, "through global or nonlocal"),
+    "nonlocal": ("def f(y):\n    def g():\n        nonlocal y\n        y += 1\n", 3, "through global or nonlocal"),
     "a generator": (function("yield x"), 2, "in a generator"),
     "a generator of another": (function("yield from x"), 2, "in a generator"),
     "a cache that is imported": ("from functools import lru_cache\n", 1, "imports lru_cache"),
@@ -118,3 +118,50 @@ def test_each_way_to_keep_something_is_found_once_with_its_line(case: str) -> No
 )
 def test_what_is_a_call_s_own_is_not_found(text: str) -> None:
     assert found(text) == []
+
+
+PARTS = """
+class Base:
+    def __init__(self):
+        self.parts = []
+
+class Parts(Base):
+    def add(self, x):
+        self.parts.append(x)
+        self.last = x
+        self.parts[0] = x
+
+def made():
+    return Parts()
+
+def kernel_function(x):
+    made().add(x)
+"""
+
+
+def test_an_object_that_only_calls_construct_may_be_written() -> None:
+    assert found(PARTS) == []
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("def kernel_function", "KEPT = made()\ndef kernel_function"), ("(x):\n    made", "(x, kept=made()):\n    made"),
+    ("def kernel_function", "@made\ndef kernel_function"), ("class Base:", "class Base(nn.Module):"),
+    ("def made", "class ModelNew(nn.Module):\n    def __init__(self):\n        self.kept = Parts()\ndef made"),
+    ("def made", "class ModelNew(Parts):\n    pass\ndef made"),
+    ("def made", "class Other:\n    one = Parts()\ndef made"),
+    ("    def add(self", "    @classmethod\n    def add(self"),
+    ("class Parts(Base)", "class Parts(Base, metaclass=one)"),
+    ("self.last = x", "self.other.last = x"), ("self.parts[0]", "self.parts.x[0]"),
+    ("self.parts.app", "self.x.parts.app"),
+    ("self.last = x", "x.last = x"), ("class Base:", "@one\nclass Base:"), ("made().add(x)", "Parts.add(x, x)"),
+    ("made().add(x)", "type(made()).add(x, x)"), ("made().add(x)", "(add := Parts)\n    add.add(x, x)"),
+    ("def made", "for one in [made]:\n    one()\ndef made"),
+])  # fmt: skip
+def test_an_object_that_may_outlive_a_call_is_not_written(old: str, new: str) -> None:
+    assert old in PARTS
+    assert found(PARTS.replace(old, new)) != []
+
+
+def test_a_name_that_nothing_binds_may_be_global() -> None:
+    assert found("N = 3\n" + function("global N", "return x * N")) == []
+    assert found("N = 3\n" + function("global N", "return x * N") + function("global N", "for N in x: pass")) != []

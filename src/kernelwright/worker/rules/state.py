@@ -7,7 +7,7 @@ show, the recorder makes each call twice and compares.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from kernelwright.source.bindings import (
     bindings,
     defaults_of,
     evaluated,
+    names_in,
     parameters_of,
     stored_names,
     targets_of,
@@ -59,8 +60,11 @@ def kept(tree: ast.Module, kernels: set[int]) -> list[Finding]:
     autograd = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and _is_autograd(node)}
     found += _applied_only(tree, autograd) + _constructed_only(tree)
     given = _Given(
-        contexts=frozenset(id(one) for node in autograd.values() for one in _methods(node)), hooks=_hooks(tree)
-    )
+        contexts=frozenset(id(one) for node in autograd.values() for one in _methods(node)), hooks=_hooks(tree),
+        passing=_passing(tree),
+    )  # fmt: skip
+    bound = {one.name for node in ast.walk(tree) if isinstance(node, FunctionDef | ast.ClassDef)
+             for part in node.body for one in bindings(part)}  # fmt: skip
     for node in (node for node in ast.walk(tree) if id(node) not in kernels):
         if isinstance(node, ast.ClassDef):
             found += _containers(node.body, "a container in a class could keep results between calls; use a tuple")
@@ -68,7 +72,7 @@ def kept(tree: ast.Module, kernels: set[int]) -> list[Finding]:
             found += _defaults(node)
             if not (isinstance(node, ast.FunctionDef) and any(id(s) in kernels for s in node.body)):
                 found += _function(node, given)
-        elif isinstance(node, ast.Global | ast.Nonlocal):
+        elif isinstance(node, ast.Global | ast.Nonlocal) and not bound.isdisjoint(node.names):
             found.append(
                 Finding(node.lineno, "keeps state between calls through global or nonlocal; pass it on instead")
             )
@@ -90,11 +94,42 @@ def kept(tree: ast.Module, kernels: set[int]) -> list[Finding]:
 
 @dataclass(frozen=True)
 class _Given:
-    """Functions whose first argument the framework creates for the call. contexts: ids of the methods of autograd
-    functions. hooks: names of the `pre_hook` functions of autotune configs."""
+    """Functions whose first argument ends with the call. contexts: ids of the methods of autograd functions. hooks:
+    names of the `pre_hook` functions of autotune configs. passing: ids of the methods of `_passing`."""
 
     contexts: frozenset[int]
     hooks: frozenset[str]
+    passing: frozenset[int]
+
+
+def _passing(tree: ast.Module) -> frozenset[int]:
+    """ids of the methods of classes whose objects end with the call. Such a class is only called and derived from, and
+    nothing that an import evaluates leads to it, nor a class of another kind."""
+    own = {node.name: node for node in tree.body if isinstance(node, FunctionDef | ast.ClassDef)}
+    classes = {name: node for name, node in own.items() if isinstance(node, ast.ClassDef)}
+    usual = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    usual |= {id(base) for node in classes.values() for base in node.bases}
+    plain = {name for name, node in classes.items() if not node.decorator_list and not node.keywords} - {"ModelNew"}
+    plain -= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in usual}
+    while more := {one for one in plain if not {getattr(base, "id", "") for base in classes[one].bases} <= plain}:
+        plain -= more
+    parts = [part for node in tree.body for part in _at_import(node, plain)]
+    named = set[str]()
+    while new := {name for part in parts for name in names_in(part)} - named:
+        named |= new
+        parts = [own[name] for name in new & own.keys()]
+    left = plain - named if "type" not in names_in(tree) else ()
+    return frozenset(id(one) for name in left for one in classes[name].body
+                     if isinstance(one, ast.FunctionDef) and not one.decorator_list)  # fmt: skip
+
+
+def _at_import(node: ast.stmt, plain: Set[str]) -> list[ast.AST]:
+    """What an import evaluates of a statement, and classes beside `plain`, whose methods it may call."""
+    if isinstance(node, FunctionDef):
+        return [*node.decorator_list, node.args]
+    if not isinstance(node, ast.ClassDef) or node.name not in plain:
+        return [node]
+    return [one for one in node.body if not isinstance(one, FunctionDef)]
 
 
 def _is_autograd(node: ast.ClassDef) -> bool:
@@ -237,13 +272,14 @@ def _defaults(function: Function) -> list[Finding]:
 class _Inside:
     """The function that is checked. first: its first argument. constructing: whether it is a constructor. has_context:
     whether `first` is the context of an autograd function. is_hook: whether it is a `pre_hook`, so that `first` is the
-    arguments of a launch. local: names of its arguments and local values."""
+    arguments of a launch. local: names of its arguments and local values. passes: whether `first` ends with it."""
 
     first: str | None
     constructing: bool
     has_context: bool
     is_hook: bool
     local: frozenset[str]
+    passes: bool
 
 
 def _function(function: Function, given: _Given) -> list[Finding]:
@@ -262,11 +298,12 @@ def _inside(function: Function, body: list[ast.stmt] | list[ast.expr], nodes: li
     local |= {name for node in nodes if isinstance(node, ast.comprehension) for name in targets_of(node)}
     local -= _aliases(nodes, local)
     first = arguments[0] if arguments else None
-    constructing = not isinstance(function, ast.Lambda) and function.name in CONSTRUCTORS
+    passes = id(function) in given.passing
+    constructing = not isinstance(function, ast.Lambda) and function.name in CONSTRUCTORS and not passes
     return _Inside(
         first, constructing, id(function) in given.contexts,
         not isinstance(function, ast.Lambda) and function.name in given.hooks,
-        frozenset({*local, str(first)} if constructing else local),
+        frozenset({*local, str(first)} if constructing else local), passes,
     )  # fmt: skip
 
 
@@ -276,12 +313,14 @@ def _attribute(node: ast.Attribute, inside: _Inside) -> str:
         return ""
     if base_name(node) == inside.first and (inside.constructing or inside.has_context or is_size):
         return ""
+    if _is_own(node, inside):
+        return ""
     cure = "; allocate memory in the call, and scratch of every call in __init__" * (base_name(node) == "self")
     return f"writes {ast.unparse(node)}: attributes are written only in __init__, and only those of self{cure}"
 
 
 def _subscript(node: ast.Subscript, inside: _Inside) -> str:
-    if isinstance(node.ctx, ast.Load) or base_name(node) in inside.local:
+    if isinstance(node.ctx, ast.Load) or base_name(node) in inside.local or _is_own(node.value, inside):
         return ""
     return f"writes into {ast.unparse(node.value)}, which outlives the call"
 
@@ -289,11 +328,17 @@ def _subscript(node: ast.Subscript, inside: _Inside) -> str:
 def _call(node: ast.Call, inside: _Inside) -> str:
     match node:
         case ast.Call(func=ast.Attribute(attr=name, value=value)) if name in CHANGES:
-            return "" if base_name(value) in inside.local else f"changes {ast.unparse(value)}, which outlives the call"
+            is_of_call = base_name(value) in inside.local or _is_own(value, inside)
+            return "" if is_of_call else f"changes {ast.unparse(value)}, which outlives the call"
         case ast.Call(func=ast.Name(id="next"), args=[ast.Name() | ast.Attribute() as asked, *_]):
             return "" if base_name(asked) in inside.local else KEEPS_PLACE
         case _:
             return ""
+
+
+def _is_own(node: ast.expr, inside: _Inside) -> bool:
+    """Whether `node` is an attribute of an object that ends with the call."""
+    return inside.passes and isinstance(node, ast.Attribute) and getattr(node.value, "id", None) == inside.first
 
 
 def _assignment(node: ast.Assign | ast.AnnAssign, inside: _Inside) -> str:
