@@ -46,7 +46,7 @@ LEFT_OUT = {
                                                 "\nclass Own(vllm.Op):\n    one = 1",
                                                 "if x.dim() > 3:\n    return other(Own(x))", "vllm"),
     "a flag of the process": ("", "if torch.backends.cuda.matmul.allow_tf32:\n    return x", "allow_tf32"),
-    "a handler that catches nothing": ("", "try:\n    x = x.view(-1)\nexcept RuntimeError:\n    pass", "except"),
+    "a handler that catches nothing": ("", "try:\n    x = x.view(-1)\nexcept RuntimeError:\n    pass", "        pass"),
     "a name of another Triton": ("try:\n    from triton.language import no_such_name as near\n"
                                  "except ImportError:\n    from triton.language import abs as near", "pass",
                                  "no_such_name"),
