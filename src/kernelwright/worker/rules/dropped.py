@@ -72,9 +72,7 @@ def dropped(source: str, made: str) -> list[Finding]:
 def of_packages(source: str) -> list[Finding]:
     """What `source` calls of unknown packages where it is imported, other than to make a logger."""
     module = _Module(syntax.parse(source))
-    top = [
-        node for node in module.tree.body if not (isinstance(node, (*FUNCTIONS, ast.ClassDef)) or runs_as_script(node))
-    ]
+    top = [one for one in module.tree.body if not (isinstance(one, (*FUNCTIONS, ast.ClassDef)) or runs_as_script(one))]
     called = [one for node in top for one in _evaluated(node) if module.calls_unknown(one)]
     return [Finding(one.lineno, f"calls {ast.unparse(one.func)}, which the judged text does not")
             for one in called if isinstance(one, ast.Call)]  # fmt: skip

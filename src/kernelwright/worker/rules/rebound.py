@@ -5,13 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from kernelwright.source.bindings import (
-    bound_values,
-    defaults_of,
-    names_in,
-    parameters_of,
-    stored_names,
-)
+from kernelwright.source.bindings import bound_values, defaults_of, names_in, parameters_of, stored_names
 from kernelwright.source.edits import Edit
 from kernelwright.worker.rules.constexprs import Formula, called
 

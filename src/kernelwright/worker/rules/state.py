@@ -73,9 +73,8 @@ def kept(tree: ast.Module, kernels: set[int]) -> list[Finding]:
             if not (isinstance(node, ast.FunctionDef) and any(id(s) in kernels for s in node.body)):
                 found += _function(node, given)
         elif isinstance(node, ast.Global | ast.Nonlocal) and not bound.isdisjoint(node.names):
-            found.append(
-                Finding(node.lineno, "keeps state between calls through global or nonlocal; pass it on instead")
-            )
+            rule = "keeps state between calls through global or nonlocal; pass it on instead"
+            found.append(Finding(node.lineno, rule))
         elif isinstance(node, ast.Yield | ast.YieldFrom):
             found.append(Finding(node.lineno, "keeps state between calls in a generator; return a tuple"))
         elif isinstance(node, ast.Name | ast.Attribute) and _last(node) in CACHES - (
@@ -309,11 +308,9 @@ def _inside(function: Function, body: list[ast.stmt] | list[ast.expr], nodes: li
 
 def _attribute(node: ast.Attribute, inside: _Inside) -> str:
     is_size = inside.is_hook and node.attr == "block_shape" and isinstance(node.value, ast.Subscript)
-    if isinstance(node.ctx, ast.Load):
+    if isinstance(node.ctx, ast.Load) or _is_own(node, inside):
         return ""
     if base_name(node) == inside.first and (inside.constructing or inside.has_context or is_size):
-        return ""
-    if _is_own(node, inside):
         return ""
     cure = "; allocate memory in the call, and scratch of every call in __init__" * (base_name(node) == "self")
     return f"writes {ast.unparse(node)}: attributes are written only in __init__, and only those of self{cure}"
