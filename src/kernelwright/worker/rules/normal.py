@@ -162,8 +162,8 @@ def _names(node: ast.stmt) -> set[str] | None:
             return None
         case ast.Import() | ast.ImportFrom():
             return {found.name for found in imported(node)}
-        case ast.Assign() | ast.AnnAssign() if _acts(node):
-            return None
+        case ast.Assign() | ast.AnnAssign() if names_in(node) & (FORBIDDEN_NAMES | FORBIDDEN_CALLS):
+            return None  # so that the rules refuse it
         case ast.Assign(targets=targets) if all(isinstance(target, ast.Name) for target in targets):
             return {target.id for target in targets if isinstance(target, ast.Name)}
         case ast.AnnAssign(target=ast.Name(id=name)):
@@ -171,11 +171,6 @@ def _names(node: ast.stmt) -> set[str] | None:
         case ast.If() if runs_as_script(node):
             return set()
     return None
-
-
-def _acts(node: ast.stmt) -> bool:
-    """Whether a statement names a builtin that host code may not use. It then stays, so that the rules refuse it."""
-    return bool(names_in(node) & (FORBIDDEN_NAMES | FORBIDDEN_CALLS))
 
 
 def _read(node: ast.stmt) -> set[str]:
@@ -304,7 +299,8 @@ def _only_asks(
         node.name not in ENTRIES
         and all(id(part) in computed for part in parts if isinstance(part, ast.Name) and part.id in given)
         and all(
-            _is_asked(dotted(part.func, paths) or "") or getattr(part.func, "id", "") in COMPUTES
+            ((path := dotted(part.func, paths)) and (path.startswith("torch.cuda.") or not path.startswith("torch.")))
+            or getattr(part.func, "id", "") in COMPUTES
             or (isinstance(part.func, ast.Attribute) and part.func.attr in OF_TEXTS)
             or (isinstance(part.func, ast.Attribute) and ast.unparse(part.func).removesuffix(".get") in tables)
             or ((other := others.get(getattr(part.func, "id", ""))) is not None
@@ -312,10 +308,6 @@ def _only_asks(
             for part in parts if isinstance(part, ast.Call)
         )
     )  # fmt: skip
-
-
-def _is_asked(path: str) -> bool:
-    return bool(path) and (not path.startswith("torch.") or path.startswith("torch.cuda."))
 
 
 def _unwrapped(tree: ast.Module) -> list[Edit]:
