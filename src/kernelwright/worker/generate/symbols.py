@@ -1,7 +1,7 @@
 """The whole numbers of a problem file as symbols of one ShapeEnv: one capture states every size as an expression.
 
-A number that no tensor's shape tells keeps its value. What PyTorch and Inductor assume of the symbols on the way
-becomes conditions, and sizes that do not meet them are refused.
+A number that neither a tensor's shape nor another argument tells keeps its value. What PyTorch and Inductor assume of
+the symbols on the way becomes conditions, and sizes that do not meet them are refused.
 """
 
 from __future__ import annotations
