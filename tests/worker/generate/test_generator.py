@@ -89,17 +89,18 @@ def test_one_capture_has_symbols_in_place_of_sizes_and_rows_are_reduced_in_one_p
 
 
 @pytest.mark.parametrize(("count", "shape"), [
-    ("int(features)", ("rows", "3000")), ("7", ("rows", "features")),
+    ("int(features)", ("rows", "x_size1")), ("7", ("rows", "features")),
 ])  # fmt: skip
 def test_a_number_among_the_inputs_that_is_computed_from_a_size_keeps_it(
     shared_worker: StartedWorker, folder: Path, count: str, shape: tuple[str, str]
 ) -> None:
-    """What inputs are computed from is no condition where they are tensors alone."""
+    """The number alone: sides that differ with it between cases are sizes."""
     text = biased("x * count + self.bias").replace("forward(self, x)", "forward(self, x, count)")
     text = text.replace("features)]", f"features), {count}]")
     first = generated(shared_worker, folder, text).captures[0]
     assert first.sizes is not None
     assert first.sizes.shapes[0] == shape
+    assert first.numbers.get("count") == (None if count == "7" else "3000"), "other values are refused"
 
 
 REDUCED = {
@@ -267,8 +268,8 @@ EXAMPLES = {
     "a forward and its backward are one candidate": Example(
         with_gradients(NORM),
         ("SAVED = ('saved_0',)",  # the reciprocal root; the sum is an output
-         "def kernel_function(x, residual, weight):",
-         "def kernel_backward(weight, output_1, saved_0, grad_0, grad_1):"),
+         "def kernel_function(x, residual, weight, features):",
+         "def kernel_backward(weight, output_1, saved_0, grad_0, grad_1, features):"),
         judged=True,
     ),
     "a backward that autograd computes in place, by a mask": Example(
