@@ -268,8 +268,8 @@ EXAMPLES = {
     "a forward and its backward are one candidate": Example(
         with_gradients(NORM),
         ("SAVED = ('saved_0',)",  # the reciprocal root; the sum is an output
-         "def kernel_function(x, residual, weight, features):",
-         "def kernel_backward(weight, output_1, saved_0, grad_0, grad_1, features):"),
+         "def kernel_function(x, residual, weight):",
+         "def kernel_backward(weight, output_1, saved_0, grad_0, grad_1):"),
         judged=True,
     ),
     "a backward that autograd computes in place, by a mask": Example(
