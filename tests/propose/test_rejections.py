@@ -33,7 +33,7 @@ BROKEN = {
     function("n = int(x[0, 0])"): "Host code runs on tensors without values",
     function("try:\n        pass\n    except ValueError:\n        pass"): "No fallback",
     function("torch.compiler.is_compiling()"): "A call does the same",
-    function("global KEPT"): "Nothing is kept",
+    function("global KEPT", "KEPT = y"): "Nothing is kept",
     HEAD + "KEPT = {}\n" + function("KEPT[0] = y")[len(HEAD) :]: "Nothing is kept",
     HEAD + MODULE + "pass" + FORWARD + "self.y = y": "Nothing is kept",
     HEAD + MODULE + "self.w = torch.ones(4, device='cuda')" + FORWARD + "copy[(1,)](self.w, y, 1, BLOCK=1)": "Tensors",

@@ -7,8 +7,9 @@ import pytest
 from doubled import source_of
 from kernelwright.source import parse as syntax
 from kernelwright.source.branches import branches
+from kernelwright.source.edits import edited
 from kernelwright.worker.rules import triton
-from kernelwright.worker.rules.foreign import with_stand_ins
+from kernelwright.worker.rules.foreign import used, with_stand_ins
 from kernelwright.worker.rules.normal import normal_form
 
 ONE = "one = __absent__('one', 'line 1 imports from {}')"
@@ -76,3 +77,14 @@ def test_an_annotation_of_a_field_or_a_kernel_stays() -> None:
     top = "import vllm\nclass One:\n    x: vllm.Config = 1"
     made = normal_form(source_of(top, "One()").replace("n, BLOCK", "n: vllm.Config, BLOCK"))
     assert made.count("vllm.Config") == 2
+
+
+@pytest.mark.parametrize(("written", "left"), [
+    ("ONE = vllm.one()", "ONE = vllm.one()"),
+    ("if isinstance(torch, vllm.Config):\n    print()", "if (False):\n    print()"),
+    ("if isinstance(torch, (vllm.A, int)):\n    print()", "if isinstance(torch, (vllm.A, int)):\n    print()"),
+    ("if isinstance(torch.load(), vllm.A):\n    print()", "if isinstance(torch.load(), vllm.A):\n    print()"),
+])  # fmt: skip
+def test_what_only_another_package_would_do_is_left_out(written: str, left: str) -> None:
+    source = f"import torch, vllm\n{written}\n"
+    assert edited(source, used(syntax.parse(source))) == f"import torch, vllm\n{left}\n"

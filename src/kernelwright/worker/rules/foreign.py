@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import base_name, callee, dotted, imported, imported_name, imported_paths, names_in
@@ -62,6 +62,13 @@ def is_foreign(module: str, name: str | None = None) -> bool:
     return top not in KNOWN and not may_import(module, name)
 
 
+def used(tree: ast.Module) -> list[Edit]:
+    """Replace `isinstance(x, Class)` with a class of a foreign package by False: no input of a problem is of one."""
+    foreign = _foreign(imported_paths(tree))
+    return [Edit(node, node, "False") for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and _asks_for(node, foreign)]  # fmt: skip
+
+
 def _foreign(paths: Mapping[str, str]) -> set[str]:
     """The names that imports bind to foreign packages. paths: full names by imported names."""
     return {name for name, path in paths.items() if path.partition(".")[0] not in (*KNOWN, "triton")}
@@ -87,6 +94,16 @@ def without_foreign(decorators: Iterable[ast.expr], paths: Mapping[str, str]) ->
         elif triton and tuned:
             kept.append(ast.Call(ast.parse(f"{triton}.autotune", mode="eval").body, [], tuned))
     return kept
+
+
+def _asks_for(node: ast.Call, foreign: Set[str]) -> bool:
+    """Whether `node` is `isinstance(x, Class)` of a name x, with a foreign class or a tuple of them."""
+    match node:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(), kind], keywords=[]):
+            kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+            return all(isinstance(one, ast.Name | ast.Attribute) and base_name(one) in foreign for one in kinds)
+        case _:
+            return False
 
 
 def annotated(tree: ast.Module) -> list[Edit]:

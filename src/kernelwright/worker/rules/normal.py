@@ -27,7 +27,7 @@ from kernelwright.source.branches import runs_as_script
 from kernelwright.source.edits import Edit, block, edited, narrowed
 from kernelwright.source.kernels import DECORATORS, in_kernels, jit_functions
 from kernelwright.worker.rules.constexprs import constexpr_functions
-from kernelwright.worker.rules.foreign import annotated, without_foreign
+from kernelwright.worker.rules.foreign import annotated, used, without_foreign
 from kernelwright.worker.rules.guards import guards
 from kernelwright.worker.rules.inner import DESCRIBED, inner_names
 from kernelwright.worker.rules.lazy import in_every_call
@@ -322,5 +322,5 @@ def _unwrapped(tree: ast.Module) -> list[Edit]:
 
 STEPS: tuple[Callable[[ast.Module], list[Edit]], ...] = (
     other_modules, other_names, inner_names, constexpr_functions, _idle, guards, _traced,
-    decorators, _decorators, _unwrapped, annotated, moved, in_every_call, _unreached,
+    decorators, _decorators, _unwrapped, used, annotated, moved, in_every_call, _unreached,
 )  # fmt: skip
