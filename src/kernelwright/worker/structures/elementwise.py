@@ -68,7 +68,8 @@ def element(node: Node, word: Callable[[Node], str]) -> str:
         raise NotWritten(node)
     operands = {one: _operand(place, one.meta["val"]) for place, one in enumerate(node.all_input_nodes)}
     args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), operands.__getitem__)
-    text = _text(node.target, args, tuple(kwargs.items()))
+    if not (text := _known(node.target, args, tuple(kwargs.items()))):
+        raise NotWritten(node)
     words = {name: word(one) for one, (name, *_) in operands.items()}
     return re.sub(r"operand_\d+", lambda found: words[found[0]], text)
 
@@ -89,6 +90,14 @@ def _operand(place: int, value: Any) -> _Operand:
 
 
 @cache
+def _known(*operator: Any) -> str:
+    """`_text`; "" where it raises `NotWritten`, so that graphs of many operators ask once for each."""
+    try:
+        return _text(*operator)
+    except NotWritten:
+        return ""
+
+
 def _text(target: OpOverload, args: tuple[Any, ...], kwargs: tuple[tuple[str, Any], ...]) -> str:
     operands = sorted({one for one in (*args, *dict(kwargs).values()) if isinstance(one, _Operand)})
 
