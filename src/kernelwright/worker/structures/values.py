@@ -113,8 +113,6 @@ class Values:
         """Floating-point values are of float32 in a kernel."""
         if before in FLOATS and after in FLOATS:
             return word
-        if after not in (*FLOATS, *INTEGERS):
-            raise NotWritten(after)
         return self._named(f"{word}.to({triton_dtype(after)})")
 
     def _counted(self, node: Node, index: Index) -> str:
